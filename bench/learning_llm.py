@@ -123,9 +123,9 @@ def settings(name: str) -> Config:
         base["policy"] = {"kind": name if name in ("lexical", "random") else "learned"}
     else:
         grammar = "none" if row.kind == "exploratory" and not row.search else "action"
-        shown = {"form": "conversation", "history": 16, "elements": "label", "observation_tokens": 600, "grammar": grammar}
+        shown = {"form": "conversation", "elements": "label", "grammar": grammar}
         drawn = {"samples": WIDTHS[row.search], "weigh": "logprobs"} if row.search else {"samples": 1}
-        base["policy"] = {"kind": "llm", **shown, **drawn}
+        base["policy"], base["view"] = {"kind": "llm", **shown, **drawn}, {"history": 16, "observation_tokens": 600}
         base["models"] = {"policy": {
             "model": "local", "provider": "llamacpp", "base_url": f"http://127.0.0.1:{port_of(name)}/v1", "max_tokens": 48,
             "timeout": 300.0,

@@ -37,7 +37,7 @@ import msgspec
 from exact.agents.builtin.policy import LexicalPolicy
 from exact.agents.parse import parse_action
 from exact.agents.policy.llm import LLMPolicy
-from exact.config import ModelConfig, PolicyConfig
+from exact.config import ModelConfig, PolicyConfig, ViewConfig
 from exact.context import Context
 from exact.environments.browser.act.grammar import PAGE_ACTIONS
 from exact.errors import ActionError
@@ -116,8 +116,9 @@ async def intention(state: State) -> str | None:
 
 
 async def form(model: OpenAIModel, states: Sequence[State], intended: Sequence[str | None], elements: Any, grammar: Any) -> Form:
-    config = PolicyConfig(kind="llm", samples=1, history=2, observation_tokens=600, elements=elements, grammar=grammar)
-    policy = LLMPolicy(model, config, sampling=sampling(msgspec.convert(model_config(""), ModelConfig)))
+    config = PolicyConfig(kind="llm", samples=1, elements=elements, grammar=grammar)
+    view = ViewConfig(history=2, observation_tokens=600)
+    policy = LLMPolicy(model, config, view, sampling=sampling(msgspec.convert(model_config(""), ModelConfig)))
     parsed = existing = hits = 0
     began = time.perf_counter()
     for index, (state, wanted) in enumerate(zip(states, intended, strict=True)):
@@ -159,10 +160,10 @@ class Arm(NamedTuple):
 
 def agent(name: str, base_url: str, judge: str | None, grammar: str, seconds: float) -> dict[str, Any]:
     """Return the configuration of an agent: R-MCTS with a judge, or ReAct."""
-    shown = {"history": 2, "observation_tokens": 600}
     config: dict[str, Any] = {
         "name": name,
-        "policy": {"kind": "llm", "samples": 2, "grammar": grammar, "elements": "label", **shown},
+        "view": {"history": 2, "observation_tokens": 600},
+        "policy": {"kind": "llm", "samples": 2, "grammar": grammar, "elements": "label"},
         "models": {"policy": model_config(base_url)},
         "limits": {"actions": 2, "seconds": seconds},
         "browser": {"screenshots": False},
@@ -170,8 +171,8 @@ def agent(name: str, base_url: str, judge: str | None, grammar: str, seconds: fl
     if judge is None:
         return config | {"search": {"algorithm": "react"}, "value": {"kind": "constant"}, "reflection": {"kind": "none"}}
     search = {"algorithm": "mcts", "iterations": 2, "k": 2, "depth": 2}
-    reflection = {"kind": "llm", "signals": ["policy", "outcome"], "threshold": 0.05, "observation_tokens": 400, "k": 1}
-    return config | {"search": search, "value": JUDGES[judge] | shown, "reflection": reflection}
+    reflection = {"kind": "llm", "signals": ["policy", "outcome"], "threshold": 0.05, "k": 1}
+    return config | {"search": search, "value": JUDGES[judge], "reflection": reflection}
 
 
 def attempts(name: str, config: dict[str, Any], tasks: Sequence[str], work: Path) -> Arm:

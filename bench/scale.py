@@ -49,7 +49,7 @@ HEADER = ["engine", "at once", "tasks", "seconds", "tasks a minute", "MiB a sear
 def config(url: str, **more: Any) -> Config:
     """Return the configuration of the agent: one model call a task."""
     model = {"model": "scripted", "base_url": url, "retries": 3, "price": {"input": 1, "output": 2}, **more}
-    policy = {"kind": "llm", "samples": 1, "images": False}
+    policy = {"kind": "llm", "samples": 1}
     parts = {"search": {"algorithm": "react"}, "policy": policy, "value": {"kind": "constant"}, "reflection": {"kind": "none"}}
     return parse({"name": "scripted", **parts, "models": {"policy": model}, "limits": {"actions": 4}})
 

@@ -10,10 +10,12 @@ states. Baselines: the policy alone, greedy (one step ahead), best of n, flat ha
 
     python bench/search_quality.py --json bench/results/search_quality.json --plot docs/images/search_quality.svg
     python bench/search_quality.py --quick
+    python bench/search_quality.py --vary bench/search_settings.yaml      settings of mcts against the default, paired
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import statistics
@@ -24,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import _common
+import yaml
 from _noisy import BRANCHING, DEPTH, Noisy, success
 from _plot import plot
 
@@ -49,7 +52,7 @@ Configure = Callable[[int], SearchConfig]
 
 def _config(name: str, **more: Any) -> Configure:
     """Return an algorithm's configuration for a number of evaluations."""
-    return lambda n: SearchConfig(algorithm=name, iterations=n, k=BRANCHING, depth=DEPTH, **more)
+    return lambda n: SearchConfig(**{"algorithm": name, "iterations": n, "k": BRANCHING, "depth": DEPTH, **more})
 
 
 ALGORITHMS: Mapping[str, Configure] = {
@@ -66,7 +69,6 @@ ALGORITHMS: Mapping[str, Configure] = {
     "mcts, repeat": _config("mcts", revisit="repeat"),
     "mcts, visits": _config("mcts", final="visits"),
     "mcts, value": _config("mcts", final="value"),
-    "mcts, mixed": _config("mcts", backup="mixed"),
     "mcts, max": _config("mcts", backup="max"),
     "mcts, c 0.25": _config("mcts", c=0.25),
     "mcts, 3 judgements": _config("mcts", evaluations=3),
@@ -102,7 +104,12 @@ def main() -> None:
     options = _common.parser(__doc__ or "")
     options.add_argument("--plot", type=Path, metavar="FILE", help="draw success against judgements there, as SVG")
     options.add_argument("--seeds", type=int, default=200, help="games for the main setting; half of them for the others")
+    options.add_argument(
+        "--vary", type=Path, metavar="FILE", help="YAML of settings of mcts by name: measure these against the default alone"
+    )
     chosen = options.parse_args()
+    if chosen.vary is not None:
+        return vary(yaml.safe_load(chosen.vary.read_text()), 16 if chosen.quick else chosen.seeds)
     seeds = 16 if chosen.quick else chosen.seeds
     budgets, settings = ((8, 32), (MAIN, "pure")) if chosen.quick else (BUDGETS, tuple(SETTINGS))
     jobs: list[Job] = [
@@ -132,6 +139,42 @@ def main() -> None:
             )
         )
     _common.finish(chosen, _figures(found, budgets), noise, _common.versions("exact-agent"), _details(found, seeds))
+
+
+def vary(settings: Mapping[str, Mapping[str, Any]], seeds: int) -> None:
+    """Print the gain of each of the settings over the default, paired by game, over the judge errors of VARY together."""
+    settings = {"default": {}, **settings}
+    jobs = [
+        (dict(more), error, n, range(seeds if error == MAIN else seeds // 2))
+        for more in settings.values()
+        for error in VARY
+        for n in (8, 32)
+    ]
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        found = iter(list(pool.map(varied, jobs)))
+    rows, base = list[list[str]](), dict[int, list[float]]()
+    for name in settings:
+        outcomes: dict[int, list[float]] = {8: [], 32: []}
+        used: dict[int, list[float]] = {8: [], 32: []}
+        for _, n in itertools.product(VARY, (8, 32)):
+            scores, spent = next(found)
+            outcomes[n] += scores
+            used[n].append(spent)
+        base = base or outcomes
+        gains = [gain(base[n], outcomes[n]) for n in (8, 32)]
+        rows.append([name, *(f"{mean:+.3f} ±{width:.3f}" for mean, width in gains), *(f"{statistics.mean(used[n]):.1f}" for n in (8, 32))])
+    _common.table(["setting", "gain at 8", "gain at 32", "used of 8", "used of 32"], rows)
+
+
+VARY = (MAIN, "persistent", "correlated", "false positives 5%", "missing 15%")
+"""Kinds of judge errors and policies that settings are compared in."""
+
+
+def varied(what: tuple[Mapping[str, Any], str, int, range]) -> tuple[list[float], float]:
+    """Return the outcomes of mcts with some settings in one kind of error at one budget, and the evaluations used."""
+    more, error, n, seeds = what
+    config = _config("mcts", **more)
+    return success(seeds, lambda seed: Noisy.make(seed, **SETTINGS[error]), lambda: algorithm(config(n)), n)
 
 
 PLOTTED = ("policy alone", "greedy", "best_of_n", "flat_halving", "best_first", "beam", "mcts", "gumbel", "abmcts")

@@ -12,10 +12,10 @@ if [[ $name == *_osworld_* ]]; then
   before="[OBSERVATION=som] " example="osworld/@offline"
   case "${OBSERVATION:-a11y_tree}" in
     a11y_tree) ;;
-    screenshot) settings=(policy.images=true policy.text=false value.images=true) ;;
-    screenshot_a11y_tree) settings=(policy.images=true value.images=true) ;;
+    screenshot) settings=(view.images=true view.text=false) ;;
+    screenshot_a11y_tree) settings=(view.images=true) ;;
     som)
-      settings=(policy.images=true policy.marks=true value.images=true value.marks=true)
+      settings=(view.images=true view.marks=true)
       [ -n "${EXACT_OSWORLD_OPTIONS-}" ] || export EXACT_OSWORLD_OPTIONS='{"action_space": "elements"}' # an element is named by its mark
       ;;
     *)

@@ -105,7 +105,6 @@ def test_a_value_of_the_wrong_type_names_its_key(section: str, key: str, value: 
         ("search", "c", float("nan")),
         ("search", "retries", -1),
         ("policy", "samples", 0),
-        ("policy", "prior_floor", 1.5),
         ("value", "samples", 0),
         ("reflection", "k", -1),
         ("limits", "money", -1.0),

@@ -204,8 +204,8 @@ def test_an_observation_of_osworld_sets_what_models_see(agent: str, observation:
     config = load(
         CONFIGS[0].parent / f"{agent}_osworld_gpt-4o.yaml", [each.removeprefix("--set=") for each in given if each.startswith("--set=")]
     )
-    assert (config.policy.images, config.policy.text) == (observation != "a11y_tree", observation != "screenshot")
-    assert config.policy.marks == ("elements" in options) == (observation == "som")
+    assert (config.view.images, config.view.text) == (observation != "a11y_tree", observation != "screenshot")
+    assert config.view.marks == ("elements" in options) == (observation == "som")
 
 
 def test_each_script_that_runs_a_configuration_has_one() -> None:

@@ -124,7 +124,9 @@ def _build_policy(settings: PolicyConfig, config: Config, models: Callable[[str]
             model = model_for(config.models, settings.role)
             if settings.actions == "computer":
                 check_computer(config, settings.role)
-            return LLMPolicy(models(settings.role), settings, sampling=sampling(model), several=allows_several(config, settings.role))
+            return LLMPolicy(
+                models(settings.role), settings, config.view, sampling=sampling(model), several=allows_several(config, settings.role)
+            )
         case "random":
             from exact.agents.policy.prior import RandomPolicy
 
@@ -158,7 +160,7 @@ def _build_reflector(config: Config, models: Callable[[str], ChatModel], run: st
 
             return LLMReflector(
                 models("reflection"), sampling=sampling(model_for(config.models, "reflection")), run=run,
-                observation_tokens=config.reflection.observation_tokens,
+                observation_tokens=config.view.observation_tokens,
             )  # fmt: skip
         case "builtin":
             from exact.reflection.contrast import BuiltinReflector

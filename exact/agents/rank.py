@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from exact.agents import form
 from exact.agents.parse import parse_preference
 from exact.agents.request import chat_request, view_state
-from exact.config import ValueConfig
+from exact.config import ValueConfig, ViewConfig
 from exact.context import Context
 from exact.models.base import ChatModel, ChatRequest, Sampling
 from exact.models.retry import all_results
@@ -25,8 +25,8 @@ PRIOR = 0.5
 class LLMComparator:
     """Asks a model about every pair of states in both orders, and fits Bradley-Terry strengths to the answers."""
 
-    def __init__(self, model: ChatModel, config: ValueConfig, *, sampling: Sampling = Sampling()) -> None:  # noqa: B008 (frozen)
-        self._model, self._config, self._sampling = model, config, sampling
+    def __init__(self, model: ChatModel, config: ValueConfig, view: ViewConfig = ViewConfig(), *, sampling: Sampling = Sampling()) -> None:  # noqa: B008 (frozen)
+        self._model, self._config, self._view, self._sampling = model, config, view, sampling
 
     async def compare(self, contexts: Sequence[Context]) -> tuple[float, ...]:
         """Return each state's strength, in order. Strengths sum to 1.
@@ -56,12 +56,12 @@ class LLMComparator:
 
     def _request(self, first: Context, second: Context) -> ChatRequest:
         """Return the request that shows both states, each in half of the characters, after the task's own pictures."""
-        config, model = self._config, self._model.name
-        one, other = (view_state(context, config, model, characters=CHARACTERS // 2) for context in (first, second))
+        config, view, model = self._config, self._view, self._model.name
+        one, other = (view_state(context, view, model, characters=CHARACTERS // 2) for context in (first, second))
         own = len(one.images) - (one.screen != (0, 0))
         pictures = (one.images[-1], other.images[-1]) if (0, 0) not in (one.screen, other.screen) else ()
         prompt = render_prompt(
-            "compare", first=one.context, second=other.context, label=action_label, history=config.history, pictures=len(pictures)
+            "compare", first=one.context, second=other.context, label=action_label, history=view.history, pictures=len(pictures)
         )  # fmt: skip
         return chat_request(
             prompt, (*one.images[:own], *pictures), self._sampling, role=config.role, samples=config.samples, context=first,

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import msgspec
 
-from exact.config import PolicyConfig, ValueConfig
+from exact.config import ViewConfig
 from exact.context import Context
+from exact.errors import UsageError
 from exact.models.base import AnswerForm, ChatRequest, Image, Sampling
 from exact.prompts.library import Rendered, prompt_inputs, render_prompt
 from exact.reflection.record import action_label
@@ -18,13 +19,14 @@ from exact.views.view import CHARACTERS, PromptView, view_context
 def state_request(
     name: str,
     context: Context,
-    config: PolicyConfig | ValueConfig,
+    view: ViewConfig,
     sampling: Sampling,
     *,
     role: str,
     samples: int,
     model: str = "",
     more: int = 0,
+    labels: bool = False,
     grammar: Callable[[PromptView], str] | None = None,
     form: AnswerForm | None = None,
     **inputs: object,
@@ -33,12 +35,12 @@ def state_request(
 
     `model` names the tokenizer rules. `more` is the number of earlier requests for the same evaluation or expansion. Together with the
     context's draw it keys the answer: repeated requests get different answers, and a recorded answer can be found again. `grammar` returns
-    the grammar of the answer to the shown view, and `form` is that of the answer as JSON.
+    the grammar of the answer to the shown view, and `form` is that of the answer as JSON. With `labels` elements are named by label.
     """
-    seen = view_state(context, config, model)
+    seen = view_state(context, view, model, labels=labels)
     known = {
-        "context": seen.context, "label": label_action if by_label(config) else action_label, "history": config.history,
-        "elements": "label" if by_label(config) else "id", "screen": seen.screen, "picture": seen.shown,
+        "context": seen.context, "label": label_action if labels else action_label, "history": view.history,
+        "elements": "label" if labels else "id", "screen": seen.screen, "picture": seen.shown,
     }  # fmt: skip
     prompt = render_prompt(name, **inputs, **{each: value for each, value in known.items() if each in prompt_inputs(name)})
     request = chat_request(
@@ -47,17 +49,17 @@ def state_request(
     return msgspec.structs.replace(request, grammar=grammar(seen)) if grammar else request
 
 
-def by_label(config: PolicyConfig | ValueConfig) -> bool:
-    """Return whether elements are named by label."""
-    return isinstance(config, PolicyConfig) and config.elements == "label"
+def check_view(view: ViewConfig) -> None:
+    """Raise UsageError if a view shows nothing of a state."""
+    if not view.text and not view.images:
+        raise UsageError("view.text and view.images are both false: show at least one of them")
 
 
-def view_state(context: Context, config: PolicyConfig | ValueConfig, model: str = "", *, characters: int = CHARACTERS) -> PromptView:
+def view_state(context: Context, view: ViewConfig, model: str = "", *, labels: bool = False, characters: int = CHARACTERS) -> PromptView:
     """Return the view of a state that the configuration asks for."""
     return view_context(
-        context, tokens=config.observation_tokens, history=config.history, images=config.images, marks=config.marks, text=config.text,
-        plain=config.plain, tree=config.tree, html=config.html, labels=by_label(config),
-        image_tokens=config.image_tokens, model=model, characters=characters,
+        context, tokens=view.observation_tokens, history=view.history, images=view.images, marks=view.marks, text=view.text,
+        plain=view.plain, tree=view.tree, html=view.html, labels=labels, image_tokens=view.image_tokens, model=model, characters=characters,
     )  # fmt: skip
 
 

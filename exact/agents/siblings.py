@@ -19,7 +19,7 @@ from exact.agents.parse import parse_grade, parse_grades
 from exact.agents.rank import LLMComparator, bradley_terry
 from exact.agents.request import chat_request, state_request, view_state
 from exact.agents.value.samples import ValueSample, aggregate, grade_scale, sample_until_precise
-from exact.config import ValueConfig
+from exact.config import ValueConfig, ViewConfig
 from exact.context import Context, Evaluation, Reflection
 from exact.models.base import ChatModel, ChatRequest, Image, Sampling
 from exact.prompts.ask import ask
@@ -52,7 +52,7 @@ class Siblings(NamedTuple):
         )  # fmt: skip
 
 
-def view_siblings(contexts: Sequence[Context], config: ValueConfig, model: str) -> Siblings | None:
+def view_siblings(contexts: Sequence[Context], config: ValueConfig, view: ViewConfig, model: str) -> Siblings | None:
     """Return the contexts as one prompt view, each with an equal share of the characters. Return None if they are not siblings."""
     first = contexts[0]
     if len(contexts) < 2 or not all(_are_siblings(first, context) for context in contexts):
@@ -62,17 +62,17 @@ def view_siblings(contexts: Sequence[Context], config: ValueConfig, model: str) 
         first, observation=last.observation, history=first.history[:-1], terminated=False, unseen=False, tried=(),
         reflections=_all_reflections(contexts),
     )  # fmt: skip
-    before = view_state(parent, config, model, characters=CHARACTERS // 3)
+    before = view_state(parent, view, model, characters=CHARACTERS // 3)
     room = max(MIN_CHARACTERS, CHARACTERS * 2 // 3 // len(contexts))
     bare = [msgspec.structs.replace(context, task=msgspec.structs.replace(context.task, images=())) for context in contexts]
-    seen = [view_state(context, config, model, characters=room) for context in bare]
+    seen = [view_state(context, view, model, characters=room) for context in bare]
     return Siblings(
         before=before.context,
         states=tuple(one.context for one in seen),
         images=(*before.images, *(image for one in seen if not (one.context.terminated or one.context.unseen) for image in one.images)),
         left_out=tuple(dict.fromkeys(note for one in (before, *seen) for note in one.left_out)),
         role=config.role,
-        history=config.history,
+        history=view.history,
     )
 
 
@@ -115,8 +115,8 @@ class ComparativeValue:
     different depth compare only by their last steps. A task's first state has value 0.5 without a model call.
     """
 
-    def __init__(self, model: ChatModel, config: ValueConfig, *, sampling: Sampling = Sampling()) -> None:  # noqa: B008 (frozen)
-        self._comparator = LLMComparator(model, config, sampling=sampling)
+    def __init__(self, model: ChatModel, config: ValueConfig, view: ViewConfig = ViewConfig(), *, sampling: Sampling = Sampling()) -> None:  # noqa: B008 (frozen)
+        self._comparator = LLMComparator(model, config, view, sampling=sampling)
 
     async def evaluate(self, context: Context) -> Evaluation:
         """Return the evaluation of a state against its parent.
@@ -161,12 +161,13 @@ class LLMValue:
         self,
         model: ChatModel,
         config: ValueConfig,
+        view: ViewConfig = ViewConfig(),  # noqa: B008 (frozen)
         *,
         sampling: Sampling = Sampling(),  # noqa: B008 (frozen)
         prompt: Literal["value", "value_debate"] = "value",
     ) -> None:
         """Configure the value function. `sampling` sets how grades are drawn; their number is `config.samples`."""
-        self._model, self._config, self._sampling, self._prompt = model, config, sampling, prompt
+        self._model, self._config, self._view, self._sampling, self._prompt = model, config, view, sampling, prompt
         self._scale = grade_scale(config.grades)
 
     async def evaluate(self, context: Context) -> Evaluation:
@@ -181,7 +182,7 @@ class LLMValue:
 
         Contexts that are not siblings are evaluated one by one. Raises ModelError; never invents a value.
         """
-        if (together := view_siblings(contexts, self._config, self._model.name)) is None:
+        if (together := view_siblings(contexts, self._config, self._view, self._model.name)) is None:
             return await evaluate_each(self, contexts)
         request = together.request("value_siblings", self._sampling, samples=self._config.samples)
         parse = partial(parse_grades, grades=self._scale, count=len(contexts))
@@ -190,7 +191,7 @@ class LLMValue:
 
     async def _samples(self, context: Context, more: int, count: int) -> list[ValueSample]:
         request = state_request(
-            self._prompt, context, self._config, self._sampling, role=self._config.role, samples=count, model=self._model.name, more=more,
+            self._prompt, context, self._view, self._sampling, role=self._config.role, samples=count, model=self._model.name, more=more,
             form=form.GRADE,
         )  # fmt: skip
         graded = await ask(self._model, request, partial(parse_grade, grades=self._scale), seed=context.seed)

@@ -3,7 +3,7 @@
 Every key has a type and a default; an unknown key is an error that names the nearest valid one. `--set search.c=1` overrides one.
 """
 
-from exact.config.agents import PolicyConfig, ReflectionConfig, ValueConfig
+from exact.config.agents import PolicyConfig, ReflectionConfig, ValueConfig, ViewConfig
 from exact.config.aliases import AtLeastOne, Strict
 from exact.config.environments import (
     BrowserConfig,
@@ -16,7 +16,7 @@ from exact.config.environments import (
     SandboxConfig,
 )
 from exact.config.models import CacheConfig, ModelConfig, ModelsConfig, PriceConfig
-from exact.config.reading import Config, dump, load, load_recorded, parse, shipped
+from exact.config.reading import Config, RecordedConfig, check_continues, dump, load, load_recorded, parse, shipped
 from exact.config.search import Limits, ScopeLimits, SearchConfig
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "PolicyConfig",
     "PriceConfig",
     "ProxyConfig",
+    "RecordedConfig",
     "ReflectionConfig",
     "SandboxConfig",
     "ScopeLimits",
@@ -41,6 +42,8 @@ __all__ = [
     "Strict",
     "RecordingConfig",
     "ValueConfig",
+    "ViewConfig",
+    "check_continues",
     "dump",
     "load",
     "load_recorded",

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from exact.config.aliases import Amount, AtLeastOne, AtLeastZero, Share, Strict
+from exact.config.aliases import AtLeastOne, AtLeastZero, Share, Strict
 from exact.plugins import check_kind
 
 _PASSWORD = re.compile(r"postgres(ql)?:(//[^@/]*:[^@/]+@|//[^?]*:[^?]+@|.*[?&](ssl)?password=)", re.S)
@@ -24,6 +24,29 @@ POLICY_GROUP, VALUE_GROUP = "exact.policies", "exact.values"
 """Groups of entry points."""
 
 
+class ViewConfig(Strict, frozen=True, kw_only=True):
+    """The part of a state that prompts show: those of policies, value functions and the reflector."""
+
+    images: bool = False
+    """Show the screenshot."""
+    marks: bool = False
+    """Draw the elements' ids into the screenshot, except for `policy.actions: computer`, which aims at points."""
+    plain: bool = False
+    """With `marks`: show the unmarked screenshot too."""
+    text: bool = True
+    """Show the observation's text. Without it, the screenshot is shown alone."""
+    tree: Literal["full", "view"] = "full"
+    """Part of the page that the text covers: all of it, or the part in view."""
+    html: bool = False
+    """Show the page's HTML, in at most `observation_tokens`. Needs `browser.html`."""
+    history: AtLeastZero = 5
+    """Past steps in the prompt. Earlier ones are summarised in a line."""
+    observation_tokens: AtLeastOne = 5000
+    """Most tokens of one observation. The least important parts are left out first, with a note."""
+    image_tokens: AtLeastOne = 1500
+    """Most tokens of one picture. A more expensive one is scaled down."""
+
+
 class PolicyConfig(Strict, frozen=True, kw_only=True):
     """The policy, which proposes actions."""
 
@@ -37,24 +60,16 @@ class PolicyConfig(Strict, frozen=True, kw_only=True):
     """llm: answers sampled for one expansion."""
     form: Literal["auto", "samples", "list", "conversation"] = "auto"
     """llm: form of the answers. samples: one action in each of many answers. list: up to k actions with confidences in one answer.
-    conversation: like samples, but each of the last `history` steps is a turn with its whole observation, as in the conversations that
+    conversation: like samples, but each of the last `view.history` steps is a turn with its whole observation, as in the conversations that
     `exact export` writes. auto: samples, or a list if several samples are wanted from a provider that gives one choice a request."""
     actions: Literal["text", "computer"] = "text"
     """llm: form of an action. text: a line in the answer. computer: a call of the model's own computer tool, which aims at points of the
-    screenshot. Needs `images`, and a model with `api: responses` or `messages`."""
+    screenshot. Needs `view.images`, and a model with `api: responses` or `messages`."""
     role: str = "policy"
     """llm: role of the model: `policy`, or a part such as `policy.1` with a separate model under `models.parts`."""
     weigh: Literal["frequency", "logprobs"] = "frequency"
     """llm: weight of an answer, or of an action in a list. frequency: 1, in a list the stated confidence. logprobs: the geometric mean of
     its tokens' probabilities, which are requested then; if the server gives none, as with frequency."""
-    temperature: Amount = 1.0
-    """llm: temperature of the priors: below 1 they are sharper, above 1 flatter."""
-    unseen: Share = 1.0
-    """llm, samples: estimated share of unseen actions above which `samples` more answers are drawn. 1: never."""
-    most: AtLeastOne = 32
-    """llm, samples: most answers for one expansion."""
-    repair: bool = True
-    """llm: send unusable answers back to the model once, with the reason."""
     style: Literal["plain", "explorative"] = "plain"
     """llm: style of the prompt. explorative: the agent may try uncertain actions and step back on its own."""
     examples: str = ""
@@ -62,32 +77,12 @@ class PolicyConfig(Strict, frozen=True, kw_only=True):
     changes: bool = False
     """llm, `form: conversation`: show a state after the first one by the lines that changed, if they are fewer characters. A model that was
     trained on exported conversations needs those of the same setting."""
-    prior_floor: Share = 0.02
-    """llm: lowest prior of a proposal."""
-    images: bool = False
-    """llm: show the screenshot."""
-    history: AtLeastZero = 5
-    """llm: past steps in the prompt. Earlier ones are summarised in a line."""
-    observation_tokens: AtLeastOne = 5000
-    """llm: most tokens of one observation. The least important parts are left out first, with a note."""
-    marks: bool = False
-    """llm: draw the elements' ids into the screenshot."""
-    text: bool = True
-    """llm: show the observation's text. Without it, the screenshot is shown alone."""
-    plain: bool = False
-    """llm, `marks`: show the unmarked screenshot too."""
-    tree: Literal["full", "view"] = "full"
-    """llm: part of the page that the text covers: all of it, or the part in view."""
     elements: Literal["id", "label"] = "id"
     """llm: how text and actions name elements. id: `[1] button "Previous"` and `click [1]`. label: `"Previous" button [1]` and `click
     "Previous" button [1]`, in which a unique label needs no id. It is for small models, whose answer is then a copy."""
     grammar: Literal["none", "action", "answer"] = "none"
     """llm: constrain answers by a grammar of the actions, the elements in the prompt and the known keys, if the server takes grammars
     (llama.cpp, vLLM, SGLang). action: the action alone. answer: one line of thought, then the action."""
-    html: bool = False
-    """llm: show the page's HTML, in at most `observation_tokens`. Needs `browser.html`."""
-    image_tokens: AtLeastOne = 1500
-    """llm: most tokens of one picture. A more expensive one is scaled down."""
 
     def __post_init__(self) -> None:
         check_kind("policy.kind", self.kind, POLICIES, POLICY_GROUP)
@@ -132,24 +127,6 @@ class ValueConfig(Strict, frozen=True, kw_only=True):
     """Calibration curve that values are mapped by, written by `exact train calibration --fit`. Empty: none."""
     comparison: Literal["values", "llm"] = "values"
     """Ranking of siblings in searches that compare them: by their values, or by a model, pair by pair."""
-    images: bool = False
-    """The same as `policy.images`."""
-    history: AtLeastZero = 5
-    """The same as `policy.history`."""
-    observation_tokens: AtLeastOne = 5000
-    """The same as `policy.observation_tokens`."""
-    marks: bool = False
-    """The same as `policy.marks`."""
-    text: bool = True
-    """The same as `policy.text`."""
-    plain: bool = False
-    """The same as `policy.plain`."""
-    tree: Literal["full", "view"] = "full"
-    """The same as `policy.tree`."""
-    html: bool = False
-    """The same as `policy.html`."""
-    image_tokens: AtLeastOne = 1500
-    """The same as `policy.image_tokens`."""
 
     def __post_init__(self) -> None:
         check_kind("value.kind", self.kind, VALUES, VALUE_GROUP)
@@ -175,8 +152,6 @@ class ReflectionConfig(Strict, frozen=True, kw_only=True):
     """Tasks that see the same state of the memory, so that their order has no effect. 0: each task sees all earlier reflections."""
     signals: tuple[Literal["outcome", "policy", "judge", "sibling", "branch", "edge", "edge_value"], ...] = ("policy", "outcome", "judge")
     """Signals of wrong expectations that reflections are written for: see docs/reflection.md. ExACT's are `edge` and `edge_value`."""
-    add_q: bool = False
-    """Add |Q| to the size of an `edge` surprise (ExACT's second measure)."""
     threshold: Share = 0.25
     """Size of a surprise, in [0, 1], from which a reflection is written."""
     most: AtLeastOne = 1
@@ -189,16 +164,12 @@ class ReflectionConfig(Strict, frozen=True, kw_only=True):
     looks better than it is. After an attempt that fails this evaluation, no action is praised."""
     confidence: Share = 0.2
     """Least certainty |2 v - 1| of an outcome v that the agent evaluated itself, for its reflection to be shown."""
-    observation_tokens: AtLeastOne = 5000
-    """llm: most tokens of each observation in the prompt."""
     k: AtLeastZero = 2
     """Reflections shown at an expansion."""
     value_k: AtLeastZero | None = None
     """Reflections shown at an evaluation. None: `k`."""
     similarity: Share = 0.3
-    """Least cosine of the situations for a reflection to be shown at an expansion."""
-    value_similarity: Share | None = None
-    """Least cosine of the situations at an evaluation. None: `similarity`."""
+    """Least cosine of the situations for a reflection to be shown."""
     exclude_same_task: bool | None = None
     """Hide reflections from any seed of the same task, or from its template. None: only for tasks of a benchmark."""
 

@@ -16,8 +16,6 @@ class GeolocationConfig(Strict, frozen=True, kw_only=True):
     """Degrees, in [-90, 90]."""
     longitude: Annotated[float, msgspec.Meta(ge=-180, le=180)]
     """Degrees, in [-180, 180]."""
-    accuracy: Amount = 10.0
-    """Accuracy in metres."""
 
 
 class ProxyConfig(Strict, frozen=True, kw_only=True):

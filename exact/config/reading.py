@@ -9,13 +9,13 @@ import difflib
 import functools
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import NoneType, UnionType
+from types import MappingProxyType, NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
-from exact.config.agents import PolicyConfig, ReflectionConfig, ValueConfig
-from exact.config.aliases import Strict, current
+from exact.config.agents import PolicyConfig, ReflectionConfig, ValueConfig, ViewConfig
+from exact.config.aliases import Strict, current, replacement, without_removed
 from exact.config.environments import BrowserConfig, SandboxConfig
 from exact.config.models import ModelsConfig
 from exact.config.search import Limits, SearchConfig
@@ -32,15 +32,21 @@ def load(path: Path | str | None, overrides: Iterable[str] = ()) -> Config:
     """Return the configuration in a YAML file that a user wrote, with `key.path=value` overrides applied.
 
     `path` may also be the name of a shipped configuration, such as `rmcts_gpt-4o`. Keys of earlier versions are read, and reported on
-    stderr. Raises UsageError.
+    stderr. Settings of a run folder's file that were removed since are left out, as `load_recorded` does. Raises UsageError.
     """
-    data = current(_yaml(_found(Path(path)))) if path is not None else {}
+    file, removed = None if path is None else _found(Path(path)), dict[str, Any]()
+    data = {} if file is None else _yaml(file)
+    if file is not None and (file.parent / "run.json").exists():
+        data, removed = without_removed(data)
+    data = current(data)
     for override in overrides:
         key, found, value = override.partition("=")
         if not found:
             raise UsageError(f"--set {override}: write --set key=value")
         _set(data, key, _yaml_value(override, value))
-    return parse(data)
+    config = _parsed(data, removed)
+    trust(config.own_parts)
+    return config
 
 
 def shipped() -> dict[str, Path]:
@@ -72,24 +78,30 @@ def load_recorded(folder: Path) -> Config:
 @functools.lru_cache(maxsize=64)
 def _recorded(path: Path, text: str) -> Config:
     """Return the configuration in the text of a run's file. A benchmark opens the folder of an agent for each of its attempts."""
-    return parse(_plain(path, text), announce=False, recorded=True)
+    data, removed = without_removed(_plain(path, text))
+    return _parsed(current(data, announce=False, recorded=True), removed)
 
 
-def parse(data: Mapping[str, Any], *, announce: bool = True, recorded: bool = False) -> Config:
+def parse(data: Mapping[str, Any], *, announce: bool = True) -> Config:
     """Return a configuration from plain data.
 
-    `announce`: whether keys of earlier versions are reported on stderr. `recorded`: whether the data is that of a run, whose removed keys
-    have no effect. Raises UsageError with the key that is wrong.
+    `announce`: whether keys of earlier versions are reported on stderr. Raises UsageError with the key that is wrong.
     """
-    data = current(data, announce=announce, recorded=recorded)
+    config = _parsed(current(data, announce=announce))
+    trust(config.own_parts)
+    return config
+
+
+def _parsed(data: dict[str, Any], removed: Mapping[str, Any] = MappingProxyType({})) -> Config:
+    """Return the configuration in data under today's names. Raises UsageError."""
     _check_keys(data, Config, "")
     try:
         config = _with_judge(msgspec.convert(data, Config), data)
     except msgspec.ValidationError as error:
         raise UsageError(f"configuration: {error}") from error
-    if not recorded:
-        trust(config.own_parts)
-    return config
+    if not removed:
+        return config
+    return RecordedConfig(**{name: getattr(config, name) for name in config.__struct_fields__}, removed=dict(removed))
 
 
 def _with_judge(config: Config, data: Mapping[str, Any]) -> Config:
@@ -104,7 +116,9 @@ def dump(config: Config) -> str:
     """Return the configuration as YAML, with every key."""
     import yaml
 
-    return str(yaml.safe_dump(msgspec.to_builtins(config), sort_keys=False))
+    data = msgspec.to_builtins(config)
+    data.pop("removed", None)
+    return str(yaml.safe_dump(data, sort_keys=False))
 
 
 def _yaml(path: Path) -> dict[str, Any]:
@@ -140,6 +154,8 @@ def _set(data: dict[str, Any], path: str, value: object) -> None:
     for name in reversed(names):
         below = {name: below}
     below = current(below)
+    if names[0] != "view" and (len(names) == 1 or len(below) > 1) and "view" in below:  # a section had a view of its own
+        data["view"] = {**(data.get("view") or {}), **below.pop("view")}
     for _ in names[:-1]:
         ((name, below),) = below.items()
         nested = data.get(name) or {}
@@ -200,6 +216,7 @@ class Config(Strict, frozen=True, kw_only=True):
     seed: int = 0
     """Seed of all random choices."""
     search: SearchConfig = SearchConfig()
+    view: ViewConfig = ViewConfig()
     policy: PolicyConfig = PolicyConfig()
     arms: tuple[PolicyConfig, ...] = ()
     """Further policies that a search chooses among, beside `policy`: for abmcts with `search.options.policies`."""
@@ -240,3 +257,17 @@ class Config(Strict, frozen=True, kw_only=True):
     def parse(cls, data: Mapping[str, Any]) -> Config:
         """Return the configuration that plain data holds. Raises UsageError with the key that is wrong."""
         return parse(data)
+
+
+class RecordedConfig(Config, frozen=True, kw_only=True):
+    """Configuration of a run with settings that were removed since. It opens and reports, and no search continues it."""
+
+    removed: dict[str, Any] = {}
+    """Settings that no search follows any more, by their path."""
+
+
+def check_continues(config: Config) -> None:
+    """Raise UsageError if a search by this configuration would follow other rules than the run that it comes from."""
+    if isinstance(config, RecordedConfig):
+        told = [f"{path} {value} ({replacement(path, value)})" for path, value in config.removed.items()]
+        raise UsageError(f"the run has settings that were removed: {'; '.join(told)}: no search continues it: start a new run")

@@ -71,71 +71,44 @@ class SearchConfig(Strict, frozen=True, kw_only=True):
     """Selection rule. puct: AlphaZero's. uct: UCB1, which tries each action once and ignores priors. muzero: PUCT with a constant that
     grows slowly with the visits."""
     c: Amount = 0.5
-    """Exploration constant for values in [0, 1]. With a schedule, its first value."""
+    """Exploration constant for values in [0, 1]."""
     disagreement_bonus: Amount = 0.0
     """mcts: weight w of disagreement. An action's exploration term is multiplied by 1 + w times the spread between the judges of its state.
     0: off."""
     reevaluations: AtLeastZero | None = None
-    """mcts, gumbel, abmcts: iterations reserved at the end to re-evaluate the root's candidates, if these lie within `z` standard errors of
+    """mcts, gumbel, abmcts: iterations reserved at the end to re-evaluate the root's candidates, if these lie within one standard error of
     each other, until the gap between them exceeds its error. None: a quarter of the iterations for a cascade, else 0."""
     batch: bool = False
     """beam, tot_bfs: siblings are evaluated together, in one question if the value function supports it."""
-    c_last: Amount | None = None
-    """Last exploration constant of a schedule. None: `c`."""
-    c_schedule: Literal["constant", "linear", "exponential", "cosine"] = "constant"
-    """Change of the exploration constant from `c` to `c_last` in the course of a search."""
-    first_play: Literal["parent", "mean", "zero", "lowest", "reduced"] = "parent"
+    first_play: Literal["parent", "mean", "zero", "lowest"] = "parent"
     """Value of an action that was not tried. parent: V of its state. mean: the state's mean. zero: 0. lowest: the lowest of the mean and
-    its siblings' Q. reduced: V less a part that grows with the priors tried."""
-    first_play_reduction: Share = 0.25
-    """`first_play: reduced`: the reduction r in V - r sqrt(sum of the visited actions' priors)."""
-    normalise: Literal["none", "minmax", "siblings"] = "none"
-    """Scale of Q in selection. minmax: the range of all values in the tree. siblings: that of the state's mean and its actions' Q."""
-    noise_floor: Share = 0.05
-    """Span of Q below which normalising does not magnify differences."""
-    parallel: Literal["counts", "loss"] = "counts"
-    """Effect of a selection in flight. counts: a visit without a value. loss: a visit with the value 0."""
-    collision: Literal["mask", "wait", "resample"] = "mask"
-    """Treatment of a node that another worker works at. mask: other nodes are selected. wait: the worker waits. resample: with no other
-    node, a front-runner is evaluated again."""
+    its siblings' Q."""
     expansion: Literal["lazy", "eager", "speculative"] = "lazy"
     """Time of an expansion. lazy: on the second visit. eager: right after the evaluation. speculative: during the evaluation."""
     revisit: Literal["exhaust", "repeat"] = "exhaust"
     """Treatment of a terminal state that was evaluated `evaluations` times. exhaust: it is closed. repeat: its value is backed up again."""
-    backup: Literal["mean", "max", "mixed"] = "mean"
-    """Q of an action from the values below it: their mean, their maximum, or a mixture of both."""
-    mix: Share = 0.5
-    """`backup: mixed`: share of the maximum; the rest is the mean."""
+    backup: Literal["mean", "max"] = "mean"
+    """Q of an action from the values below it: their mean or their maximum."""
     discount: Share = 1.0
     """Factor of a value for each action between it and the decision."""
     merging: Literal["none", "noop", "siblings", "full"] = "siblings"
     """States that count as one. noop: a state and its successor by an action without effect. siblings: also equal successors of one state.
     full: also any equal states."""
-    branching_decay: Share = 1.0
-    """Factor of `k` for each level below the root; at least one proposal remains. 1: the same k everywhere."""
-    candidates: Literal["best", "sampled", "uniform"] = "best"
-    """Choice of k proposals. best: the likeliest. sampled: drawn by prior. uniform: drawn alike."""
+    candidates: Literal["best", "sampled"] = "best"
+    """Choice of k proposals. best: the likeliest. sampled: drawn by prior."""
     temperature: Amount = 1.0
     """Temperature of the priors: below 1 they are sharper, above 1 flatter."""
     widening: Amount | None = None
-    """Scale of progressive widening: a state has at most `widening * visits ** widening_power` children. None: all proposals at once."""
-    widening_power: Share = 0.5
-    """Exponent of progressive widening."""
+    """Scale of progressive widening: a state has at most `widening * sqrt(visits)` children. None: all proposals at once."""
     final: Literal["visits", "value", "max_robust", "lower_bound"] = "lower_bound"
     """Choice of the committed action. visits: most visits. value: highest Q. max_robust: both, else visits. lower_bound: the highest lower
-    confidence bound of Q."""
-    z: Amount = 1.0
-    """`final: lower_bound`: standard errors subtracted from Q. Also the width within which candidates are re-evaluated."""
-    noise: Share = 0.3
-    """`final: lower_bound`: least standard deviation that is assumed of one evaluation. A larger measured one takes its place."""
+    confidence bound of Q, one standard error below it."""
     think: Share | None = None
     """Prior from which an action is committed without a search, unless it is presumed to write or the value falls. None: never."""
     enough: Share | None = None
     """Value from which a terminal state, confirmed by an independent evaluation, ends the search. None: never."""
     early: bool = False
     """Stop once more iterations cannot change the decision."""
-    subtree: bool = False
-    """Count visits of the root as `iterations`, so that a retained subtree counts."""
     commit: Literal["replan", "plan"] = "replan"
     """replan: one action is committed, then a new search begins. plan: the whole path is committed, until the environment differs from the
     prediction."""

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Self
 import msgspec
 
 from exact.agents.parse import parse_action
-from exact.config import Config, PolicyConfig, ValueConfig
+from exact.config import Config, ViewConfig
 from exact.environments.backtracking import BacktrackingEnvironment
 from exact.environments.base import Environment
 from exact.errors import ActionError, UsageError
@@ -26,7 +26,7 @@ from exact.learning.attempts import JournaledAttempt, attempts, run_folders
 from exact.learning.filters import Filters
 from exact.learning.formats import Format, Pictures, text_of, written
 from exact.learning.records import CONVERSATIONS, Kind, Skipped, TrainingRecord, records
-from exact.learning.states import StateTexts, with_pictures
+from exact.learning.states import StateTexts
 from exact.models.base import Image, Message, Text
 from exact.models.tokens import TURN, rough
 from exact.runs.journal.store import RunFolder, write_whole
@@ -48,7 +48,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     form: Format = "conversational"
     filters: Filters = Filters()
     view: Config | None = None
-    """Configuration whose `policy` and `value` say how states are shown. None: that of each run."""
+    """Configuration whose `view`, `policy` and `value` say how states are shown. None: that of each run."""
     pictures: bool | None = None
     """Whether to show screenshots. None: as `view` says."""
     margin: float = 0.1
@@ -174,9 +174,11 @@ class _Export:
             self._left_out[reason] += 1
             line.left_out = reason
             return line
-        policy, value = _views(request, attempt)
-        texts, before, named = StateTexts(attempt, policy, value), self._writer.lines, list[str]()
-        shows = _shows_pictures(request, attempt, policy, value)
+        config, view = request.view or attempt.config, _view(request, attempt)
+        texts, before, named = StateTexts(attempt, config.policy, config.value, view), self._writer.lines, list[str]()
+        shows = (
+            (attempt.config.view.images if request.pictures is None else request.pictures) if request.kind == "rollouts" else view.images
+        )
         by_step = request.form == "prompt-completion" and request.kind in CONVERSATIONS
         for found in records(request.kind, texts, by_step=by_step, margin=request.margin):
             if isinstance(found, Skipped):
@@ -208,15 +210,10 @@ class _Export:
         manifest.tokens, manifest.trained_tokens = manifest.tokens + tokens, manifest.trained_tokens + trained
 
 
-def _views(request: Request, attempt: JournaledAttempt) -> tuple[PolicyConfig, ValueConfig]:
-    view = request.view or attempt.config
-    return with_pictures(view.policy, view.value, request.pictures)
-
-
-def _shows_pictures(request: Request, attempt: JournaledAttempt, policy: PolicyConfig, value: ValueConfig) -> bool:
-    if request.kind == "rollouts":
-        return attempt.config.policy.images if request.pictures is None else request.pictures
-    return value.images if request.kind == "value" else policy.images
+def _view(request: Request, attempt: JournaledAttempt) -> ViewConfig:
+    """Return the view of the states that a request asks for."""
+    view = (request.view or attempt.config).view
+    return view if request.pictures is None else msgspec.structs.replace(view, images=request.pictures)
 
 
 def _about(attempt: JournaledAttempt, record: TrainingRecord) -> dict[str, Any]:

@@ -13,7 +13,6 @@ import msgspec
 
 from exact.action import Action
 from exact.agents.parse import parse_action
-from exact.agents.request import by_label
 from exact.errors import ExactError, JournalError
 from exact.learning.attempts import JournaledAttempt
 from exact.learning.conversations import Conversation, exploratory, imitation, messages
@@ -306,4 +305,4 @@ def _reward(attempt: JournaledAttempt, called: ev.Called, choice: Choice) -> tup
 
 
 def _action(attempt: JournaledAttempt, choice: Choice, seen: Any) -> Action:
-    return parse_action(choice.text, action_space(attempt), seen, labels=by_label(attempt.config.policy)).action
+    return parse_action(choice.text, action_space(attempt), seen, labels=attempt.config.policy.elements == "label").action

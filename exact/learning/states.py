@@ -8,14 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import msgspec
-
 from exact.action import Action, ActionSpace, Parameter, Verb
 from exact.agents.policy.conversation import show_state, write_answer
 from exact.agents.policy.llm import prompt_family
-from exact.agents.request import by_label, state_request, view_state
+from exact.agents.request import state_request, view_state
 from exact.agents.value.samples import grade_scale
-from exact.config import PolicyConfig, ValueConfig
+from exact.config import PolicyConfig, ValueConfig, ViewConfig
 from exact.context import Context
 from exact.environments.browser.act.grammar import ASK_USER, BROWSER_ACTIONS, PAGE_ACTIONS
 from exact.environments.desktop.grammar import COMPUTER_13, ELEMENT_ACTIONS
@@ -35,10 +33,10 @@ CONTROLS = ("constant", "oracle", "reward")
 class StateTexts:
     """Writes the states and actions of one attempt as the configured policy and value function are shown them."""
 
-    def __init__(self, attempt: JournaledAttempt, policy: PolicyConfig, value: ValueConfig) -> None:
-        self.attempt, self._policy, self._value = attempt, policy, value
+    def __init__(self, attempt: JournaledAttempt, policy: PolicyConfig, value: ValueConfig, view: ViewConfig) -> None:
+        self.attempt, self._policy, self._value, self._view = attempt, policy, value, view
         self.actions: ActionSpace = action_space(attempt)
-        self._labels = by_label(policy)
+        self._labels = policy.elements == "label"
 
     @contextmanager
     def fenced(self) -> Iterator[None]:
@@ -56,7 +54,8 @@ class StateTexts:
         """Return the messages that a policy is sent at a node. Raises JournalError, UsageError."""
         context = self.context(node)
         request = state_request(
-            prompt_family(self._policy, context, self.actions), context, self._policy, Sampling(), role="policy", samples=1,
+            prompt_family(self._policy, self._view, context, self.actions), context, self._view, Sampling(), role="policy", samples=1,
+            labels=self._labels,
             actions=describe(self.actions) if self._labels else self.actions.describe(), style=self._policy.style, examples=(),
         )  # fmt: skip
         return request.messages
@@ -89,26 +88,19 @@ class StateTexts:
 
     def opening(self, node: Node, *, explores: bool) -> tuple[Message, ...]:
         """Return the system turn and the first turn of a conversation that begins at a node. Raises JournalError, UsageError."""
-        turn = show_state(self.context(node), self._policy, self.actions, opening=True, explores=explores)
+        turn = show_state(self.context(node), self._policy, self._view, self.actions, opening=True, explores=explores)
         return turn.prompt.messages(*turn.images)
 
     def turn(self, node: Node, at: Node, note: str = "") -> Message:
         """Return the turn that shows the state to which an action at another state led. Raises JournalError, UsageError."""
-        before = view_state(self.context(at), self._policy).context.observation
-        turn = show_state(self.context(node), self._policy, self.actions, note=note, before=before)
+        before = view_state(self.context(at), self._view, labels=self._labels).context.observation
+        turn = show_state(self.context(node), self._policy, self._view, self.actions, note=note, before=before)
         return turn.prompt.messages(*(() if node.terminated else turn.images))[1]
 
     def _value_request(self, context: Context) -> ChatRequest:
         if self._value.kind == "logprob":
-            return state_request("value_logprob", context, self._value, Sampling(), role="value", samples=1, arguments=())
-        return state_request("value", context, self._value, Sampling(), role="value", samples=1)
-
-
-def with_pictures(policy: PolicyConfig, value: ValueConfig, pictures: bool | None) -> tuple[PolicyConfig, ValueConfig]:
-    """Return both configurations with pictures, or without; None leaves them as they are."""
-    if pictures is None:
-        return policy, value
-    return msgspec.structs.replace(policy, images=pictures), msgspec.structs.replace(value, images=pictures)
+            return state_request("value_logprob", context, self._view, Sampling(), role="value", samples=1, arguments=())
+        return state_request("value", context, self._view, Sampling(), role="value", samples=1)
 
 
 def action_space(attempt: JournaledAttempt) -> ActionSpace:

@@ -32,8 +32,6 @@ class Surprise(msgspec.Struct, frozen=True, kw_only=True):
     node: int = 0
     signal: str = "edge"
     """Name of the wrong expectation."""
-    more: float = 0.0
-    """Amount that a measure adds to the size."""
     judgement: Evaluation | None = None
     """First evaluation of the resulting state, with its reasons: the subject of a reflection for the value function."""
 
@@ -51,7 +49,7 @@ class Surprise(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def size(self) -> float:
         """Size that surprises are ranked by."""
-        return abs(self.surprise) + self.more
+        return abs(self.surprise)
 
 
 class Reflector(Protocol):

@@ -85,19 +85,18 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def contrast(
-    records: Sequence[Record], *, signals: Sequence[Signal], threshold: float, most: int = 1, add_q: bool = False, praise: bool = True
+    records: Sequence[Record], *, signals: Sequence[Signal], threshold: float, most: int = 1, praise: bool = True
 ) -> tuple[tuple[Kind, Surprise], ...]:
     """Return the steps that deserve a reflection: at most `most` for the policy and as many for the value function, the largest first.
 
-    A surprise counts from `threshold` on, by its size in [0, 1]; with `add_q` (ExACT's second measure) `|Q|` is added to that of an `edge`.
-    Of equal ones the earliest is taken, because later ones often follow from it, and of several signals about one action the largest.
-    Refused steps led nowhere and are passed over. Without `praise`, for attempts that failed, a step that came out better than expected
-    does not count for the policy: its success was only believed.
+    A surprise counts from `threshold` on, by its size in [0, 1]. Of equal ones the earliest is taken, because later ones often follow from
+    it, and of several signals about one action the largest. Refused steps led nowhere and are passed over. Without `praise`, for attempts
+    that failed, a step that came out better than expected does not count for the policy: its success was only believed.
     """
     found = [
         (kind, each)
         for record in records if not record.step.error
-        for kind, each in _all(record, signals, add_q=add_q)
+        for kind, each in _all(record, signals)
         if praise or kind == "value" or each.surprise < 0
     ]  # fmt: skip
     ranked = sorted((each for each in found if each[1].size >= threshold), key=lambda each: -each[1].size)
@@ -110,7 +109,7 @@ def contrast(
     return tuple(picked)
 
 
-def _all(record: Record, signals: Sequence[Signal], *, add_q: bool) -> Iterator[tuple[Kind, Surprise]]:
+def _all(record: Record, signals: Sequence[Signal]) -> Iterator[tuple[Kind, Surprise]]:
     for signal in signals:
         match signal:
             case "outcome":
@@ -118,8 +117,7 @@ def _all(record: Record, signals: Sequence[Signal], *, add_q: bool) -> Iterator[
             case "judge":
                 yield from _between(record, signal, "value", record.first, record.final)
             case "edge":
-                more = (record.chosen or 0.0) if add_q else 0.0
-                yield from _between(record, signal, "policy", record.expected, record.came, more=more)
+                yield from _between(record, signal, "policy", record.expected, record.came)
             case "edge_value":
                 yield from _between(record, signal, "value", record.first, record.following)
             case "policy":
@@ -130,9 +128,7 @@ def _all(record: Record, signals: Sequence[Signal], *, add_q: bool) -> Iterator[
                 yield from _failed(record)
 
 
-def _between(
-    record: Record, signal: Signal, kind: Kind, expected: float | None, real: float | None, *, more: float = 0.0
-) -> Iterator[tuple[Kind, Surprise]]:
+def _between(record: Record, signal: Signal, kind: Kind, expected: float | None, real: float | None) -> Iterator[tuple[Kind, Surprise]]:
     """Compare the result of the committed step with its expectation."""
     if expected is None or real is None:
         return
@@ -149,7 +145,6 @@ def _between(
             alternative_value=other.value if other else None,
             node=record.node,
             signal=signal,
-            more=more,
             judgement=record.judgement,
         ),
     )

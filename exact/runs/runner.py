@@ -15,7 +15,7 @@ import msgspec
 
 from exact.agents.agent import Agent, build_agent, check_own_parts
 from exact.agents.roles import roles
-from exact.config import CacheConfig, Config, dump, load_recorded
+from exact.config import CacheConfig, Config, check_continues, dump, load_recorded
 from exact.deprecated import renamed_arguments, with_simulation
 from exact.environments.base import EnvironmentFactory
 from exact.environments.guarded import guarded_factory
@@ -138,6 +138,7 @@ class Runner:
 
         Raises UsageError, InfrastructureError, PartError.
         """
+        check_continues(self.config)
         async with self._shared() as (models, memory), _lease(task), self.open_environments(task) as environments:
             with (
                 calling("search"),
@@ -159,8 +160,10 @@ class Runner:
     async def _task(self, task: Task, models: dict[str, ChatModel], memory: Memory | None, begin: Callable[[], None]) -> ResultLine:
         """Attempt one task, in new environments where they fail.
 
-        This is the boundary of an attempt: a failure of the infrastructure or of a part becomes a result line of status `failed`.
+        This is the boundary of an attempt: a failure of the infrastructure or of a part becomes a result line of status `failed`. Raises
+        UsageError if the run has settings that no search follows any more.
         """
+        check_continues(self.config)
         with listeners(self.config, task.id) as listening:
             for tries_left in reversed(range(self.environments_tries)):
                 again = tries_left + 1 < self.environments_tries
@@ -315,6 +318,7 @@ def create(path: Path, tasks: tuple[Task, ...], config: Config, *, benchmark: bo
 
     Raises UsageError where the configured search is invalid or the path holds a run.
     """
+    check_continues(config)
     trust(config.own_parts)
     algorithm(config.search)
     if uses_reward := config.value.kind == "reward":

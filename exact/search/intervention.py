@@ -1,6 +1,8 @@
 """Interventions of a viewer in a running search: expand a state out of turn, or prune one.
 
 Both change only the tree, so a fold over the journal reproduces them. They fit every algorithm that keeps its statistics by `Work`.
+
+Reservations of a recorded search whose rules are gone.
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ from __future__ import annotations
 from exact.search.algorithms.lookahead import path_to
 from exact.search.base import Algorithm, Selection
 from exact.search.tree import Node, SearchError, Tree
-from exact.search.work import Work
+from exact.search.work import Work, open_selection
 
 PRUNED = "pruned: by a viewer"
 """Reason recorded in the closed node and edge."""
@@ -47,6 +49,21 @@ def expand(algorithm: Algorithm, tree: Tree, node: Node) -> Selection | None:
         return algorithm.select_state(tree, path, node, "proposals")
     index = max(_untried(node), key=lambda i: (node.edges[i].prior, -i), default=None)
     return None if index is None else algorithm.select_step(tree, [*path, (node, node.edges[index])], index)
+
+
+def reserve_recorded(tree: Tree, selection: Selection) -> None:
+    """Reserve the work that a journal names, along the path by which its state was first reached. Raises SearchError if it is not there."""
+    if not 0 <= selection.node < len(tree.nodes):
+        raise SearchError(f"there is no state {selection.node}")
+    node = tree.nodes[selection.node]
+    path = path_to(tree, node)
+    if selection.edge is None:
+        node.pending = True
+        open_selection(tree, path, node, selection)
+    elif 0 <= selection.edge < len(node.edges):
+        open_selection(tree, [*path, (node, node.edges[selection.edge])], None, selection)
+    else:
+        raise SearchError(f"state {node.id} has no action {selection.edge}")
 
 
 def prune(tree: Tree, node: Node) -> None:

@@ -15,6 +15,7 @@ Forecast of the states in which a search is likely to act next, for environments
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Literal
@@ -26,6 +27,7 @@ from exact.search.rules.exhaust import exhausted_value, is_exhausted, reopen, se
 from exact.search.rules.final import (
     CLEARLY,
     LOWER_BOUND,
+    NOISE,
     UNSEEN,
     FinalChoice,
     first_value,
@@ -35,7 +37,6 @@ from exact.search.rules.final import (
     rank_unseen,
 )
 from exact.search.rules.reevaluate import next_rival, record_score, reevaluation_count, reranked
-from exact.search.rules.schedule import Widening
 from exact.search.rules.select import SelectionRule, follow, puct
 from exact.search.rules.stop import clear_choice, confirmed_end, edges_to, unconfirmed_end
 from exact.search.tree import Node, Open, Path, Tree
@@ -45,9 +46,6 @@ from exact.text import counted
 Expansion = Literal["lazy", "eager", "speculative"]
 """When a state is expanded. lazy: on its second visit. eager: right after its evaluation. speculative: at the same time as its
 evaluation."""
-Collision = Literal["mask", "wait", "resample"]
-"""Behaviour of a descent that meets work in flight. mask: follow another edge. wait: wait for it. resample: if no other work is left,
-evaluate the leading candidates again."""
 
 
 class MCTS(Work):
@@ -57,14 +55,12 @@ class MCTS(Work):
         final          final choice
         depth          maximum number of actions below the root
         expansion      see Expansion
-        collision      see Collision
         revisit        an end backs up its known value again (`repeat`), or is closed after `evaluations` evaluations (`exhaust`)
         think          prior in [0, 1] from which an action is committed without a search
         enough         value in [0, 1] from which a confirmed end stops the search
         early          whether to stop once the decision can no longer change
-        subtree        whether iterations count visits of the root, so that a retained subtree counts
         plan           whether a decision is a whole path
-        widening       progressive widening
+        widening       scale of progressive widening: `ceil(scale * sqrt(N))` children at N visits (Coulom 2007, Chaslot et al. 2008)
         reevaluations  last iterations, reserved for the root's candidates within `z` errors of each other (rules/reevaluate.py)
         noise          lower bound on the assumed standard deviation of one evaluation
 
@@ -81,24 +77,22 @@ class MCTS(Work):
         final: FinalChoice = LOWER_BOUND,
         depth: int = 8,
         expansion: Expansion = "lazy",
-        collision: Collision = "mask",
         revisit: Literal["exhaust", "repeat"] = "exhaust",
         think: float | None = None,
         enough: float | None = None,
         early: bool = False,
-        subtree: bool = False,
         plan: bool = False,
-        widening: Widening | None = None,
+        widening: float | None = None,
         reevaluations: int = 0,
         z: float = 1.0,
-        noise: float = 0.3,
+        noise: float = NOISE,
         **more: Any,
     ) -> None:
         super().__init__(k=k, iterations=iterations, **more)
         self.rule, self.final, self.depth = rule or puct(c), final, depth
-        self.expansion, self.collision, self.revisit = expansion, collision, revisit
+        self.expansion, self.revisit = expansion, revisit
         self.think, self.enough, self.early = think, enough, early
-        self.subtree, self.plan, self.widening = subtree, plan, widening
+        self.plan, self.widening = plan, widening
         self.reevaluations, self.z, self.noise = reevaluations, z, noise
         self.after: tuple[Need, ...] = ("value",) if expansion == "lazy" else ("value", "proposals")
         self.stops = early or think is not None or enough is not None
@@ -116,9 +110,8 @@ class MCTS(Work):
         while tree.iterations + root.in_flight < tree.allowed:
             if self.reevaluations and (asked := self._reevaluate(tree)) is not None:
                 return asked
-            found = self._walk(tree)
-            if found is not None:
-                return self._resample(tree) if isinstance(found, Wait) else found
+            if (found := self._walk(tree)) is not None:
+                return found
         return self.first_proposals(tree, "proposals" if self.widening is None else "sample") or self._finish(
             tree, counted(tree.iterations, "iteration")
         )
@@ -153,10 +146,8 @@ class MCTS(Work):
         return retained
 
     def grant(self, tree: Tree) -> None:
-        """Allow the iterations of the next commit, less those that the retained subtree or the current plan counts for."""
-        if self.subtree:
-            tree.allowed = tree.iterations + max(0, self.iterations - tree.root.visits) - self.iterations
-        elif self.plan:  # called at each step of a plan; the next search follows the last step
+        """Allow the iterations of the next commit, less those that the current plan counts for."""
+        if self.plan:  # called at each step of a plan; the next search follows the last step
             tree.allowed = max(tree.allowed - self.iterations, tree.iterations)
         super().grant(tree)
 
@@ -208,7 +199,8 @@ class MCTS(Work):
     def _propose(self, tree: Tree, path: Path, node: Node) -> Selection | None:
         """Ask the policy at the first expansion, once more after a refused action, and as progressive widening allows."""
         if self.widening is not None:
-            wanted, futile = self.widening(node), sum(edge.futile for edge in node.edges)  # a refused action takes no slot
+            wanted = max(1, math.ceil(self.widening * math.sqrt(max(node.visits, 1))))
+            futile = sum(edge.futile for edge in node.edges)  # a refused action takes no slot
             if len(node.edges) - futile < wanted and node.expansions < 2 * (wanted + futile):
                 return self.select_state(tree, path, node, "sample", draw=node.expansions)
             return None
@@ -309,16 +301,6 @@ class MCTS(Work):
             path.append((node.parent, node.parent.edges[node.via]))
             node = node.parent
         return path[::-1]
-
-    def _resample(self, tree: Tree) -> Selection | Wait:
-        """Evaluate a leading candidate again while all other work is in flight, if `collision` says so."""
-        if self.collision == "resample":
-            for index in self.final.order(tree, tree.root):
-                edge = tree.root.edges[index]
-                child = edge.child
-                if child is not None and not child.pending and 0 < child.evaluations < self.evaluations:
-                    return self.select_state(tree, [(tree.root, edge)], child, "value", draw=child.evaluations)
-        return Wait()
 
 
 def likely_steps(tree: Tree, rule: SelectionRule, depth: int, backup: Backup, discount: float) -> Iterator[Node]:

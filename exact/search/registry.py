@@ -15,7 +15,7 @@ from exact.errors import UsageError, unknown
 from exact.plugins import attribute, is_plugin
 from exact.search.base import Algorithm
 from exact.search.mcts import MCTS
-from exact.search.rules import backup, candidates, final, schedule, select
+from exact.search.rules import backup, candidates, final, select
 from exact.search.rules.posterior import Beta, Gaussian
 
 Build = Callable[[SearchConfig], Algorithm]
@@ -60,22 +60,15 @@ def _mcts(config: SearchConfig) -> Algorithm:
         rule=rule(config),
         final=final_choice(config),
         expansion=config.expansion,
-        collision=config.collision,
         revisit=config.revisit,
         think=config.think,
         enough=config.enough,
         early=config.early,
-        subtree=config.subtree,
         plan=config.commit == "plan",
-        widening=None if config.widening is None else schedule.progressive(config.widening, config.widening_power),
-        **_reevaluation(config),
+        widening=config.widening,
+        reevaluations=config.reevaluations or 0,
         **common(config),
     )
-
-
-def _reevaluation(config: SearchConfig) -> dict[str, Any]:
-    """Return the parameters of the re-evaluation of close candidates."""
-    return {"reevaluations": config.reevaluations or 0, "z": config.z, "noise": config.noise}
 
 
 def _walks(config: SearchConfig) -> dict[str, Any]:
@@ -84,13 +77,11 @@ def _walks(config: SearchConfig) -> dict[str, Any]:
         "iterations": config.iterations,
         "depth": config.depth,
         "revisit": config.revisit,
-        "collision": config.collision,
         "think": config.think,
         "enough": config.enough,
         "early": config.early,
-        "subtree": config.subtree,
         "plan": config.commit == "plan",
-        **_reevaluation(config),
+        "reevaluations": config.reevaluations or 0,
         **common(config),
     }
 
@@ -104,7 +95,7 @@ def _gumbel(config: SearchConfig) -> Algorithm:
     sigma, halving = _word(config, options, "sigma", "noise", "visits"), _word(config, options, "halving", "phases", "visits")
     noise, scale = _amount(config, options, "noise"), _amount(config, options, "scale")
     return Gumbel(
-        sigma=by_noise(max(noise, 1e-3), max(config.noise_floor, 1e-3)) if sigma == "noise" else by_visits(),
+        sigma=by_noise(max(noise, 1e-3)) if sigma == "noise" else by_visits(),
         considered=_count(config, "considered"),
         scale=scale,
         halving=halving,
@@ -158,76 +149,40 @@ def common(config: SearchConfig) -> dict[str, Any]:
     """Return the parameters of Work, which every tree-growing algorithm takes. Raises UsageError."""
     if config.temperature <= 0:
         raise UsageError(f"search.temperature is {config.temperature:g}: set it above 0; the closer to it, the surer are the priors")
-    backups: Mapping[str, backup.Backup] = {
-        "mean": backup.mean,
-        "max": backup.discounted(config.discount),
-        "mixed": backup.mixed(config.mix, config.discount),
-    }
     return {
         "k": config.k,
         "retries": config.retries,
         "evaluations": config.evaluations or 1,
-        "backup": backups[config.backup],
+        "backup": backup.mean if config.backup == "mean" else backup.discounted(config.discount),
         "discount": config.discount,
         "merging": config.merging,
-        "branching": schedule.constant if config.branching_decay == 1.0 else schedule.decaying(config.branching_decay),
-        "candidates": {"best": candidates.best, "sampled": candidates.sampled, "uniform": candidates.uniform}[config.candidates],
+        "candidates": {"best": candidates.best, "sampled": candidates.sampled}[config.candidates],
         "temperature": config.temperature,
     }
 
 
 def rule(config: SearchConfig) -> select.SelectionRule:
-    """Return the selection rule that a configuration describes. Raises UsageError."""
-    normal = {"none": None, "minmax": select.min_max(config.noise_floor), "siblings": select.siblings(config.noise_floor)}
+    """Return the selection rule that a configuration describes."""
     return select.rule(
         {"puct": select.PUCT, "uct": select.UCT, "muzero": select.MUZERO}[config.explore],
-        c=_c(config),
-        first_play=_first_play(config),
-        normalise=normal[config.normalise],
-        parallel=config.parallel,
-        mask=config.collision != "wait",
+        c=config.c,
+        first_play=FIRST_PLAY[config.first_play],
         disagreement_bonus=config.disagreement_bonus,
     )
 
 
+FIRST_PLAY: Mapping[str, select.FirstPlay] = {
+    "parent": select.parent_value,
+    "mean": select.parent_mean,
+    "zero": select.zero,
+    "lowest": select.lowest,
+}
+
+
 def final_choice(config: SearchConfig) -> final.FinalChoice:
     """Return the final choice that a configuration names."""
-    choices = {
-        "visits": final.VISITS,
-        "value": final.VALUE,
-        "max_robust": final.MAX_ROBUST,
-        "lower_bound": final.lower_bound(config.z, config.noise),
-    }
+    choices = {"visits": final.VISITS, "value": final.VALUE, "max_robust": final.MAX_ROBUST, "lower_bound": final.LOWER_BOUND}
     return choices[config.final]
-
-
-def _c(config: SearchConfig) -> float | schedule.CSchedule:
-    """Return the exploration constant, or its schedule. Raises UsageError."""
-    last = config.c if config.c_last is None else config.c_last
-    match config.c_schedule:
-        case "linear":
-            return schedule.linear(config.c, last)
-        case "exponential":
-            if min(config.c, last) <= 0:
-                ends = f"exponential from {config.c:g} to {last:g}"
-                raise UsageError(f"search.c_schedule is {ends}: set search.c and search.c_last above 0, or choose linear")
-            return schedule.exponential(config.c, last)
-        case "cosine":
-            return schedule.cosine(config.c, last)
-        case "constant":
-            return config.c
-
-
-def _first_play(config: SearchConfig) -> select.FirstPlay:
-    """Return the first-play value that a configuration names."""
-    plays: Mapping[str, select.FirstPlay] = {
-        "parent": select.parent_value,
-        "mean": select.parent_mean,
-        "zero": select.zero,
-        "lowest": select.lowest,
-        "reduced": select.reduced(config.first_play_reduction),
-    }
-    return plays[config.first_play]
 
 
 def _lookahead(config: SearchConfig) -> dict[str, Any]:

@@ -29,7 +29,6 @@ from exact.search.rules.backup import Backup, back_up, generator, mean, record_n
 from exact.search.rules.candidates import Candidates, best, tempered
 from exact.search.rules.final import UNJUDGED, knows_nothing, most_likely
 from exact.search.rules.merge import Merging, merge, pooled_value, record_end
-from exact.search.rules.schedule import Branching, constant
 from exact.search.rules.validate import validate
 from exact.search.tree import Edge, Node, Open, OutageRecord, Path, SearchError, Tree
 
@@ -37,7 +36,7 @@ from exact.search.tree import Edge, Node, Open, OutageRecord, Path, SearchError,
 class Work:
     """Base class of the algorithms: reservations, results, failures, moves of the root. It is stateless; all state is in the tree.
 
-    k: distinct proposals at an expansion; `branching` adapts it to the depth. retries: how often failed work is repeated. iterations:
+    k: distinct proposals at an expansion. retries: how often failed work is repeated. iterations:
     number granted for each committed action. evaluations: maximum number of evaluations of one state.
     """
 
@@ -53,13 +52,12 @@ class Work:
         backup: Backup = mean,
         discount: float = 1.0,
         merging: Merging = "siblings",
-        branching: Branching = constant,
         candidates: Candidates = best,
         temperature: float = 1.0,
     ) -> None:
         self.k, self.retries, self.iterations, self.evaluations = k, retries, iterations, evaluations
         self.backup, self.discount, self.merging = backup, discount, merging
-        self.branching, self.candidates, self.temperature = branching, candidates, temperature
+        self.candidates, self.temperature = candidates, temperature
 
     def ask(self, tree: Tree) -> Selection | Wait | Done:
         """Reserve the next work, or return the reason if there is none."""
@@ -75,10 +73,8 @@ class Work:
         self, tree: Tree, path: Path, index: int, *, needs: tuple[Need, ...] = ("step", "value"), together: bool = False, depth: int = 0
     ) -> Selection:
         """Reserve a step along the last edge of the path, edge `index` of its node, and the other needs of the state it leads to."""
-        at = path[-1][0]
-        k = self.k if self.branching is constant else self.branching(self.k, at.depth + 1 - tree.root.depth)
-        selection = Selection(id=tree.selections, node=at.id, edge=index, needs=needs, k=k, together=together, depth=depth)
-        return _reserved(tree, path, None, selection)
+        selection = Selection(id=tree.selections, node=path[-1][0].id, edge=index, needs=needs, k=self.k, together=together, depth=depth)
+        return open_selection(tree, path, None, selection)
 
     def select_state(
         self,
@@ -96,13 +92,11 @@ class Work:
     ) -> Selection:
         """Reserve work on a known state: an evaluation, proposals, a comparison of its children, or a rollout."""
         node.pending = True
-        if k is None:
-            k = self.k if self.branching is constant else self.branching(self.k, node.depth - tree.root.depth)
         selection = Selection(
-            id=tree.selections, node=node.id, needs=needs, k=k, draw=draw, policy=policy, rivals=rivals, depth=depth, confirms=confirms,
-            reevaluates=reevaluates,
+            id=tree.selections, node=node.id, needs=needs, k=self.k if k is None else k, draw=draw, policy=policy, rivals=rivals,
+            depth=depth, confirms=confirms, reevaluates=reevaluates,
         )  # fmt: skip
-        return _reserved(tree, path, node, selection)
+        return open_selection(tree, path, node, selection)
 
     def first_proposals(self, tree: Tree, need: Need = "proposals") -> Selection | Wait | None:
         """Return the root's proposals if it lacks them: without them no action can be committed. They take no iteration."""
@@ -382,7 +376,7 @@ class Work:
         return Decision(edges=edges, reason=reason, value=tree.root.edges[edges[0]].value, alternatives=self.alternatives(tree.root))
 
 
-def _reserved(tree: Tree, path: Path, target: Node | None, selection: Selection) -> Selection:
+def open_selection(tree: Tree, path: Path, target: Node | None, selection: Selection) -> Selection:
     """Open a selection and count it along its path."""
     tree.selections += 1
     reserve(path, target, +1)

@@ -6,7 +6,7 @@ import pytest
 from exact.agents.agent import build_agent
 from exact.agents.policy.computer import ground_call
 from exact.agents.policy.llm import LLMPolicy
-from exact.config import PolicyConfig, parse
+from exact.config import PolicyConfig, ViewConfig, parse
 from exact.context import Taken
 from exact.environments.browser.act.grammar import BROWSER_ACTIONS, PAGE_ACTIONS
 from exact.environments.desktop.grammar import COMPUTER_13, ELEMENT_ACTIONS
@@ -16,7 +16,7 @@ from exact.models.scripted import Reply, ScriptedModel
 from exact.models.tokens import size
 from exact.observation import Box, Element, Observation
 
-from ..prompts.states import context
+from ..prompts.states import apart, context
 from ..views.test_view import png
 
 PAGE = (
@@ -165,7 +165,8 @@ def test_a_call_that_the_provider_wants_confirmed_is_not_carried_out():
 
 def policy(*replies, **settings):
     model = ScriptedModel(lambda question, sample: replies[sample % len(replies)])
-    return LLMPolicy(model, PolicyConfig(actions="computer", images=True, samples=len(replies), **settings)), model
+    own, view = apart({"images": True, **settings})
+    return LLMPolicy(model, PolicyConfig(actions="computer", samples=len(replies), **own), view), model
 
 
 SHOWN = context(msgspec.structs.replace(SEEN, text="the tree", screenshot=png(800, 600)))
@@ -187,7 +188,9 @@ async def test_the_tool_is_offered_and_its_calls_and_lines_are_proposals():
 async def test_a_call_that_cannot_be_grounded_is_sent_back():
     replies = iter([Reply(calls=(openai(type="screenshot"),)), Reply(calls=(openai(type="click", x=112, y=110),))])
     model = ScriptedModel(lambda question, sample: next(replies))
-    [found] = await LLMPolicy(model, PolicyConfig(actions="computer", images=True, samples=1)).propose(SHOWN, BROWSER_ACTIONS, 1)
+    [found] = await LLMPolicy(model, PolicyConfig(actions="computer", samples=1), ViewConfig(images=True)).propose(
+        SHOWN, BROWSER_ACTIONS, 1
+    )
     assert found.action.key == "click [2]" and "is up to date" in model.requests[1].messages[-1].parts[0].text
 
 
@@ -214,11 +217,12 @@ async def test_without_a_screenshot_the_policy_asks_in_words():
 
 
 @pytest.mark.parametrize(
-    ("settings", "says"), [({"images": False}, "policy.images: true"), ({"images": True, "form": "list"}, "policy.form: samples")]
+    ("settings", "says"), [({"images": False}, "view.images: true"), ({"images": True, "form": "list"}, "policy.form: samples")]
 )
 def test_settings_that_do_not_go_together_are_refused(settings, says):
     with pytest.raises(UsageError, match=says):
-        LLMPolicy(ScriptedModel(lambda question, sample: ""), PolicyConfig(actions="computer", **settings))
+        own, view = apart(settings)
+        LLMPolicy(ScriptedModel(lambda question, sample: ""), PolicyConfig(actions="computer", **own), view)
 
 
 @pytest.mark.parametrize(
@@ -232,7 +236,9 @@ def test_settings_that_do_not_go_together_are_refused(settings, says):
     ],
 )
 def test_a_model_without_the_tool_is_refused(model, has):
-    settings = parse({"policy": {"kind": "llm", "actions": "computer", "images": True}, "models": {"policy": {"model": "m"} | model}})
+    settings = parse(
+        {"policy": {"kind": "llm", "actions": "computer"}, "view": {"images": True}, "models": {"policy": {"model": "m"} | model}}
+    )
     if has:
         build_agent(settings, lambda role: ScriptedModel(lambda question, sample: ""))
     else:

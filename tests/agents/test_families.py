@@ -7,7 +7,7 @@ from exact.action import ActionSpace, Parameter, Verb
 from exact.agents.agent import build_agent
 from exact.agents.policy.llm import LLMPolicy
 from exact.agents.roles import allows_several, roles
-from exact.config import PolicyConfig, parse
+from exact.config import PolicyConfig, ViewConfig, parse
 from exact.context import Context
 from exact.environments.browser.act.grammar import BROWSER_ACTIONS
 from exact.environments.desktop.grammar import python
@@ -16,7 +16,7 @@ from exact.models.base import Image
 from exact.models.open import model_for
 from exact.models.scripted import ScriptedModel
 
-from ..prompts.states import ACTIONS, SHOE, context
+from ..prompts.states import ACTIONS, SHOE, apart, context
 from ..views.test_view import png
 
 DESKTOP = ActionSpace([python("Runs it; pyautogui is imported."), Verb(name="wait"), Verb(name="stop", form=(Parameter.TEXT,), final=True)])
@@ -29,7 +29,8 @@ def seen(screenshot: bytes | None = None) -> Context:
 
 async def asked(answer: str, actions: ActionSpace = BROWSER_ACTIONS, **settings: object):
     model = ScriptedModel(lambda question, sample: answer)
-    found = await LLMPolicy(model, PolicyConfig(**settings)).propose(seen(png(1280, 720)), actions, 3)  # type: ignore[arg-type]
+    own, view = apart(settings)
+    found = await LLMPolicy(model, PolicyConfig(**own), view).propose(seen(png(1280, 720)), actions, 3)  # type: ignore[arg-type]
     return [proposal.action.key for proposal in found], model.requests[0]
 
 
@@ -65,13 +66,13 @@ async def test_a_screenshot_alone_shows_no_text_and_offers_no_id():
 
 def test_a_policy_that_would_show_nothing_is_refused():
     with pytest.raises(UsageError, match="show at least one"):
-        LLMPolicy(ScriptedModel(lambda question, sample: ""), PolicyConfig(text=False))
+        LLMPolicy(ScriptedModel(lambda question, sample: ""), PolicyConfig(), ViewConfig(text=False))
 
 
 async def test_without_a_screenshot_nothing_is_asked_about_a_picture():
     model = ScriptedModel(lambda question, sample: "Action: click_at 1 1")
     with pytest.raises(UsageError, match=r"browser\.screenshots"):
-        await LLMPolicy(model, PolicyConfig(images=True, text=False)).propose(seen(), BROWSER_ACTIONS, 1)
+        await LLMPolicy(model, PolicyConfig(), ViewConfig(images=True, text=False)).propose(seen(), BROWSER_ACTIONS, 1)
     assert not model.requests
 
 
@@ -99,7 +100,7 @@ async def test_a_list_of_code_keeps_each_block_with_its_action():
 )
 async def test_unusable_code_is_reported(answer, says):
     with pytest.raises(AnswerError, match=says):
-        await asked(answer, DESKTOP, repair=False)
+        await asked(answer, DESKTOP)
 
 
 def test_code_is_only_read_never_run():

@@ -246,7 +246,7 @@ async def test_tokens_weigh_the_actions_of_an_object():
     cut = [text.index("click [2]"), text.index("click [2]") + 9, text.index("click [1]"), text.index("click [1]") + 9]
     tokens = tuple(text[a:b] for a, b in zip([0, *cut], [*cut, len(text)], strict=True))
     model = ScriptedModel(lambda question, sample: Reply(text=text, tokens=tokens, logprobs=(-3.0, -0.1, -3.0, -1.1, -3.0)))
-    got = await LLMPolicy(model, PolicyConfig(form="list", weigh="logprobs", prior_floor=0.0)).propose(context(), ACTIONS, 3)
+    got = await LLMPolicy(model, PolicyConfig(form="list", weigh="logprobs")).propose(context(), ACTIONS, 3)
     assert [p.action.key for p in got] == ["click [2]", "click [1]"] and got[0].prior == pytest.approx(1 / (1 + math.exp(-1.0)))
 
 

@@ -8,7 +8,7 @@ import pytest
 from exact.agents.form import PREFERENCE
 from exact.agents.parse import parse_preference
 from exact.agents.value.logprob import LogprobValue
-from exact.config import ValueConfig
+from exact.config import ValueConfig, ViewConfig
 from exact.models.base import ChatRequest, Message, Sampling, Text
 from exact.models.openai import OpenAIModel
 from tests.models import llamacpp
@@ -33,7 +33,7 @@ def asked(text: str, **sampling: object) -> ChatRequest:
 
 
 async def test_a_state_is_judged_by_one_token(model: OpenAIModel) -> None:
-    found = await LogprobValue(model, ValueConfig(kind="logprob", observation_tokens=300)).evaluate(context())
+    found = await LogprobValue(model, ValueConfig(kind="logprob"), ViewConfig(observation_tokens=300)).evaluate(context())
     assert 0.0 < found.value < 1.0 and found.rationale.startswith("yes with probability")
 
 

@@ -2,7 +2,7 @@ import msgspec
 import pytest
 
 from exact.agents.request import state_request
-from exact.config import PolicyConfig, ValueConfig
+from exact.config import ViewConfig
 from exact.models import tokens
 from exact.models.base import Image, Sampling, Text
 from exact.models.tokens import size
@@ -15,19 +15,16 @@ POLICY = {"role": "policy", "samples": 2, "actions": ACTIONS.describe(), "style"
 
 def test_text_over_the_limit_is_left_out_and_noted_with_the_request():
     long = page(*((("link", "heading")[i % 2], f"Shoe number {i}") for i in range(600)))
-    request = state_request("policy", context(long), PolicyConfig(observation_tokens=300), Sampling(), **POLICY)
+    request = state_request("policy", context(long), ViewConfig(observation_tokens=300), Sampling(), **POLICY)
     words = request.messages[1].parts[0].text
     assert "Shoe number 599" not in words and "left out:" in words
     assert request.left_out and "of 600 lines" in request.left_out[0]
 
 
-@pytest.mark.parametrize(
-    "config", [PolicyConfig(images=True, marks=True, image_tokens=300), ValueConfig(images=True, marks=True, image_tokens=300)]
-)
-def test_a_screenshot_is_marked_and_scaled(config):
+@pytest.mark.parametrize(("prompt", "inputs"), [("policy", POLICY), ("value", {"role": "value", "samples": 1})])
+def test_a_screenshot_is_marked_and_scaled(prompt, inputs):
     seen = msgspec.structs.replace(SHOE, screenshot=png(1280, 720))
-    inputs = POLICY if isinstance(config, PolicyConfig) else {"role": "value", "samples": 1}
-    request = state_request("policy" if isinstance(config, PolicyConfig) else "value", context(seen), config, Sampling(), **inputs)
+    request = state_request(prompt, context(seen), ViewConfig(images=True, marks=True, image_tokens=300), Sampling(), **inputs)
     (picture,) = (part for part in request.messages[1].parts if isinstance(part, Image))
     assert size(picture.data) < (1280, 720) and request.left_out[0].startswith("a picture of 1280 x 720")
 
@@ -36,24 +33,23 @@ def test_a_screenshot_is_marked_and_scaled(config):
 def test_a_picture_is_priced_as_its_model_does(model):
     seen = msgspec.structs.replace(SHOE, screenshot=png(1280, 2048))
     request = state_request(
-        "value", context(seen), ValueConfig(images=True, image_tokens=900), Sampling(), role="value", samples=1, model=model
+        "value", context(seen), ViewConfig(images=True, image_tokens=900), Sampling(), role="value", samples=1, model=model
     )
     (picture,) = (part for part in request.messages[1].parts if isinstance(part, Image))
     assert 600 < tokens.picture(*size(picture.data), model) <= 900 and bool(request.left_out)
 
 
 def test_text_cut_by_a_prompts_own_limits_is_noted_too():
-    request = state_request("value", context(instruction="x" * 30_000), ValueConfig(), Sampling(), role="value", samples=1)
+    request = state_request("value", context(instruction="x" * 30_000), ViewConfig(), Sampling(), role="value", samples=1)
     assert request.left_out == ("6000 characters of the goal",)
 
 
 def test_text_within_the_limit_is_complete_and_nothing_is_noted():
-    request = state_request("policy", context(), PolicyConfig(), Sampling(), **POLICY)
+    request = state_request("policy", context(), ViewConfig(), Sampling(), **POLICY)
     assert request.left_out == () and 'button "Buy"' in request.messages[1].parts[0].text
 
 
-@pytest.mark.parametrize("section", [PolicyConfig, ValueConfig])
-def test_the_configuration_chooses_the_parts_of_a_state_that_are_shown(section):
+def test_the_configuration_chooses_the_parts_of_a_state_that_are_shown():
     elements = (
         Element(id="1", role="button", name="Here", box=Box(20, 30, 60, 20)),
         Element(id="2", role="link", name="Below", visible=False),
@@ -62,7 +58,7 @@ def test_the_configuration_chooses_the_parts_of_a_state_that_are_shown(section):
     state = context(msgspec.structs.replace(seen, html='<p exact="1">Markup</p>'), history=context().history * 3)
 
     def shown(**settings):
-        request = state_request("policy", state, section(**settings), Sampling(), **POLICY)
+        request = state_request("policy", state, ViewConfig(**settings), Sampling(), **POLICY)
         parts = request.messages[1].parts
         return "".join(part.text for part in parts if isinstance(part, Text)), sum(isinstance(part, Image) for part in parts)
 

@@ -8,7 +8,7 @@ from exact.agents.recalibrate import Curve, RecalibratedValue
 from exact.agents.siblings import LLMValue
 from exact.agents.value.build import CascadeValue, EnsembleValue
 from exact.agents.value.controls import ConstantValue
-from exact.config import ValueConfig
+from exact.config import ValueConfig, ViewConfig
 from exact.context import Context
 from exact.errors import AnswerError
 from exact.models.base import Image
@@ -80,7 +80,7 @@ async def test_many_long_states_share_the_room_and_what_is_missing_is_noted():
 async def test_pictures_go_in_order():
     model = ScriptedModel(lambda question, sample: "Verdict 1: A\nVerdict 2: C")
     shown = [after("click [2]"), after("click [1]", msgspec.structs.replace(LIST, screenshot=png(100, 90)))]
-    await LLMValue(model, ValueConfig(samples=1, images=True)).evaluate_all(shown)
+    await LLMValue(model, ValueConfig(samples=1), ViewConfig(images=True)).evaluate_all(shown)
     pictures = [part.data for part in model.requests[0].messages[1].parts if isinstance(part, Image)]
     assert pictures == [png(300, 200), png(100, 90)]
 

@@ -21,7 +21,7 @@ from tests.e2e.ray_nodes import RayNodes
 CONFIG = """
 name: scripted
 search: {algorithm: react}
-policy: {kind: llm, samples: 1, images: false}
+policy: {kind: llm, samples: 1}
 value: {kind: constant}
 reflection: {kind: none}
 models: {policy: {model: scripted, base_url: "%s", api_key_env: EXACT_TEST_KEY, retries: 3, price: {input: 1, output: 2}}}

@@ -18,7 +18,8 @@ from .test_llm_agent import calls, exact
 CONFIG = """
 name: computer
 search: {algorithm: react}
-policy: {kind: llm, samples: 1, images: true, text: false, actions: computer}
+view: {images: true, text: false}
+policy: {kind: llm, samples: 1, actions: computer}
 value: {kind: lexical}
 reflection: {kind: none}
 models: {policy: {model: scripted, base_url: "%s", api: %s, price: {input: 1, output: 2}}}

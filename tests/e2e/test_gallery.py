@@ -27,7 +27,7 @@ CONFIG = BrowserConfig(
     screenshots=False,
     width=600,
     height=400,
-    geolocation=GeolocationConfig(latitude=52.5, longitude=13.4, accuracy=25.0),
+    geolocation=GeolocationConfig(latitude=52.5, longitude=13.4),
     permissions=("geolocation",),
     download_bytes=1_000_000,
 )

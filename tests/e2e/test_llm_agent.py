@@ -18,7 +18,8 @@ from exact.runs.journal.store import RunFolder
 CONFIG = """
 name: scripted
 search: {algorithm: mcts, iterations: 4, k: 3}
-policy: {kind: llm, samples: 4, images: true}
+view: {images: true}
+policy: {kind: llm, samples: 4}
 value: {kind: llm, samples: 2}
 reflection: {kind: llm}
 models: {policy: {model: scripted, base_url: "%s", logprobs: true, retries: 3, temperature: 0.7, price: {input: 1, output: 2}}}

@@ -96,16 +96,16 @@ async def test_doctor_tells_what_is_true_of_the_server(server):
 
 
 def settings(base_url: str, algorithm: str, grammar: str, **model: Any) -> Config:
-    shown = {"history": 1, "observation_tokens": 200}
     served = msgspec.to_builtins(llamacpp.config(base_url, **{"max_tokens": 12, "price": PriceConfig(input=0, output=0)} | model))
     search = {"algorithm": "mcts", "iterations": 2, "k": 2, "depth": 2} if algorithm == "mcts" else {"algorithm": algorithm}
     return parse(
         {
-            "policy": {"kind": "llm", "samples": 1, "grammar": grammar, "elements": "label", "repair": False, **shown},
-            "value": {"kind": "logprob", **shown},
+            "view": {"history": 1, "observation_tokens": 200},
+            "policy": {"kind": "llm", "samples": 1, "grammar": grammar, "elements": "label"},
+            "value": {"kind": "logprob"},
             "reflection": {"kind": "none"},
             "models": {"policy": served},
-            "limits": {"actions": 1, "calls": 3},
+            "limits": {"actions": 1, "calls": 6},
             "search": search,
             "browser": {"screenshots": False},
         }

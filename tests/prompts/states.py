@@ -1,6 +1,10 @@
 """States to render prompts with."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from exact.action import ActionSpace, Parameter, Verb
+from exact.config import ViewConfig
 from exact.context import Context, Reflection, Taken
 from exact.observation import Element, Observation
 from exact.reflection.base import Surprise
@@ -50,3 +54,9 @@ def surprise(**fields: object) -> Surprise:
     step = Taken(observation=SHOE, action=ACTIONS.parse("click [2]"), rationale="Buying ends it.")
     given = {"step": step, "after": None, "expected": 0.8, "real": 0.1, "value_before": 0.5, "node": 3}
     return Surprise(**(given | {"alternative": 'fill [3] "42"', "alternative_value": 0.4} | fields))  # type: ignore[arg-type]
+
+
+def apart(settings: Mapping[str, Any]) -> tuple[dict[str, Any], ViewConfig]:
+    """Return the settings of a part of the agent, and the view among them."""
+    own = {name: value for name, value in settings.items() if name not in ViewConfig.__struct_fields__}
+    return own, ViewConfig(**{name: value for name, value in settings.items() if name not in own})

@@ -106,13 +106,6 @@ def test_a_refused_step_teaches_nothing() -> None:
     assert not found(record(chosen=1.0, first=0.0, step=taken(error="no element 9")))
 
 
-def test_exacts_second_measure_adds_q() -> None:
-    one = record(chosen=0.9, first=0.8)
-    assert not contrast([one], signals=("edge",), threshold=0.5)
-    [(_, surprise)] = contrast([one], signals=("edge",), threshold=0.5, add_q=True)
-    assert surprise.size == pytest.approx(1.0)
-
-
 def test_after_an_attempt_that_failed_no_action_is_praised_but_judges_still_learn() -> None:
     up = record(1, before=0.2, chosen=0.2, first=0.9, final=0.95)
     down = record(2, before=0.9, chosen=0.9, first=0.1, final=0.9)

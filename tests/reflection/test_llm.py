@@ -60,7 +60,7 @@ async def test_the_configuration_bounds_the_observations_in_a_prompt():
     sizes = []
     for tokens in (100, 5000):
         model = ScriptedModel(lambda question, sample: GOOD)
-        config = parse({"reflection": {"kind": "llm", "observation_tokens": tokens}, "models": {"policy": {"model": "m"}}})
+        config = parse({"reflection": {"kind": "llm"}, "view": {"observation_tokens": tokens}, "models": {"policy": {"model": "m"}}})
         reflector = build_agent(config, lambda role, model=model: model).reflector
         await reflector.reflect(context(), surprise(after=long), "policy")
         sizes.append(len(said(model.requests[-1])))

@@ -185,24 +185,6 @@ conventions are in [design/search.md](design/search.md). `search.options` holds 
 To add an algorithm, subclass `exact.search.work.Work` and register it in the entry point group `exact.algorithms`. An example is
 [examples/own_algorithm](../examples/own_algorithm), run by [examples/04_own_algorithm.py](../examples/04_own_algorithm.py).
 
-## Fine tuning
-
-These keys of `search` refine a strategy. All of them apply to `mcts`. `branching_decay` and `mix` also apply to every other algorithm
-that searches below the root, and `collision: resample` to `gumbel` and `abmcts`.
-
-| key | default | range | effect |
-|---|---|---|---|
-| `c_schedule` | `constant` | `constant`, `linear`, `exponential`, `cosine` | course of the exploration constant from `c` to `c_last` |
-| `c_last` | `c` | at least 0; above 0 for `exponential` | exploration constant at the last iteration |
-| `first_play_reduction` | 0.25 | 0 to 1 | with `first_play: reduced`: an untried action has Q = V - this * sqrt(tried prior mass) |
-| `mix` | 0.5 | 0 to 1 | with `backup: mixed`: weight of the maximum against the mean |
-| `branching_decay` | 1 | 0 to 1 | a state at depth d below the root gets `k * branching_decay ** d` proposals, at least 1 |
-| `widening` | off | at least 0 | progressive widening: N visits allow `widening * N ** widening_power` children |
-| `widening_power` | 0.5 | 0 to 1 | exponent of progressive widening |
-| `collision` | `mask` | `mask`, `wait`, `resample` | at work in flight: follow another edge, wait, or evaluate a leading candidate again |
-
-Each has a test of its effect in `tests/search/rules/test_strategies.py`.
-
 ## What each algorithm finds
 
 The table counts in how many of {seeds} seeds an algorithm finds the optimum of a toy environment. Settings: {iterations} iterations for

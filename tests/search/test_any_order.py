@@ -15,7 +15,6 @@ from exact.search.algorithms.react import React
 from exact.search.base import Compared, Done, Need, Selection, Stepped, Valued
 from exact.search.mcts import MCTS
 from exact.search.registry import algorithm
-from exact.search.rules.schedule import progressive
 from exact.search.tree import SearchError, Tree
 from exact.search.work import Work
 from tests.search.harness import Harness, check, check_idle, failed
@@ -155,7 +154,6 @@ def any_of(name: str, dice: random.Random, c: float) -> Work:
             evaluations=dice.randint(1, 3),
             revisit=dice.choice(["exhaust", "repeat"]),
             expansion=dice.choice(["lazy", "eager"]),
-            collision=dice.choice(["mask", "resample"]),
             merging=dice.choice(["none", "noop", "siblings", "full"]),
             enough=None if name == "flat_halving" else dice.choice([None, 0.5]),
             options={"halving": "visits", "scale": 1.0} if "visits" in name else {},
@@ -173,8 +171,7 @@ def any_of(name: str, dice: random.Random, c: float) -> Work:
             enough=dice.choice([None, 0.5]),
             early=dice.random() < 0.3,
             expansion=dice.choice(["lazy", "eager", "speculative"]),
-            collision=dice.choice(["mask", "wait", "resample"]),
-            widening=dice.choice([None, progressive(1.0, 0.5)]),
+            widening=dice.choice([None, 1.0]),
         )
     return {"greedy": Greedy(k=3), "react": React()}[name]
 

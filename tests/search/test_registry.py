@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from exact.config import SearchConfig
@@ -35,17 +33,9 @@ def test_each_setting_of_mcts_has_an_effect() -> None:
     assert narrow.tree.root.edges[1].visits < wide.tree.root.edges[1].visits
 
 
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"temperature": 0.0}, "search.temperature is 0"),
-        ({"c_schedule": "exponential", "c_last": 0.0}, "exponential from 0.5 to 0"),
-        ({"c_schedule": "exponential", "c": 0.0}, "exponential from 0 to 0"),
-    ],
-)
-def test_impossible_settings_are_reported_when_a_search_is_made(settings: dict[str, Any], words: str) -> None:
-    with pytest.raises(UsageError, match=words):
-        algorithm(SearchConfig(**settings))
+def test_impossible_settings_are_reported_when_a_search_is_made() -> None:
+    with pytest.raises(UsageError, match=r"search\.temperature is 0"):
+        algorithm(SearchConfig(temperature=0.0))
 
 
 @pytest.mark.parametrize("name", ["react", "greedy", "mcts"])

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import msgspec
 
 from exact.action import Action, ActionSpace
-from exact.agents.request import by_label, chat_request, view_state
-from exact.config import PolicyConfig
+from exact.agents.request import chat_request, view_state
+from exact.config import PolicyConfig, ViewConfig
 from exact.context import Context, Taken
 from exact.environments.backtracking import RESTART, STEP_BACK
 from exact.models.base import ChatRequest, Image, Message, Sampling, Text
@@ -36,6 +36,7 @@ class ConversationTurn(NamedTuple):
 def show_state(
     context: Context,
     config: PolicyConfig,
+    shown: ViewConfig,
     actions: ActionSpace,
     *,
     opening: bool = False,
@@ -49,7 +50,8 @@ def show_state(
     `opening`: with the goal and the task's pictures. `note`: the outcome of the action before it. `before`: the state that the turn before
     showed, as it was shown; with `config.changes` the lines that changed are shown in place of the whole.
     """
-    view, labels = view_state(context, config, model), by_label(config)
+    labels = config.elements == "label"
+    view = view_state(context, shown, model, labels=labels)
     prompt = render_prompt(
         "conversation", context=view.context, actions=describe(actions) if labels else actions.describe(),
         elements="label" if labels else "id", explores=explores, opening=opening, note=note, before=before if config.changes else None,
@@ -59,7 +61,7 @@ def show_state(
 
 def write_answer(action: Action, context: Context, config: PolicyConfig, actions: ActionSpace, thought: str = "") -> str:
     """Return the answer of a policy that takes an action: its thought, and the line with the action."""
-    written = label_action(action, context.observation) if by_label(config) else action.key
+    written = label_action(action, context.observation) if config.elements == "label" else action.key
     if code := actions.verbs[action.name].code:
         written = f"{action.name}\n```{code}\n{action.args[0]}\n```"
     return said(thought, written)
@@ -73,22 +75,22 @@ def said(thought: str, action: str) -> str:
 def conversation_request(
     context: Context,
     config: PolicyConfig,
+    view: ViewConfig,
     sampling: Sampling,
     actions: ActionSpace,
     *,
     samples: int,
     model: str = "",
-    more: int = 0,
     grammar: Callable[[PromptView], str] | None = None,
 ) -> ChatRequest:
-    """Return the request for `samples` next answers of a conversation with the last `config.history` steps.
+    """Return the request for `samples` next answers of a conversation with the last `view.history` steps.
 
     Steps before them are summarised in a line. The other arguments are those of `state_request`.
     """
     explores = STEP_BACK.name in actions.verbs
     offered = actions.without(BACK) if explores else actions
     taken = (*context.history, *(tried for tried in context.tried if tried.error))
-    shown = taken[max(0, len(taken) - config.history) :]
+    shown = taken[max(0, len(taken) - view.history) :]
     left_out = taken[: len(taken) - len(shown)]
     note = f"Steps before this state: {summarise_steps(left_out)}" if left_out else ""
     messages, cut, before = list[Message](), list[str](), None
@@ -98,12 +100,12 @@ def conversation_request(
                 Message("assistant", (Text(write_answer(state.led.action, state.before, config, actions, state.led.rationale)),))
             )
             note = state.led.error or state.led.note
-        turn = show_state(state.context, config, offered, opening=not place, explores=explores, note=note, before=before, model=model)
+        turn = show_state(state.context, config, view, offered, opening=not place, explores=explores, note=note, before=before, model=model)
         before = turn.view.context.observation
         messages += turn.prompt.messages(*turn.images)[1 if place else 0 :]
         cut += (*turn.view.left_out, *turn.prompt.cut)
     request = chat_request(
-        turn.prompt, (), sampling, role=config.role, samples=samples, context=context, more=more,
+        turn.prompt, (), sampling, role=config.role, samples=samples, context=context,
         left_out=tuple(dict.fromkeys(cut)),
     )  # fmt: skip
     request = msgspec.structs.replace(request, messages=tuple(messages))

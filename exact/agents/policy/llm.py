@@ -10,7 +10,6 @@ answer, not the choice.
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 import sys
@@ -26,8 +25,8 @@ from exact.agents.parse import ParsedAction, parse_action, parse_actions
 from exact.agents.policy.computer import GESTURES, on_screen, parse_call
 from exact.agents.policy.conversation import conversation_request
 from exact.agents.policy.prior import merge_proposals
-from exact.agents.request import by_label, state_request
-from exact.config import PolicyConfig
+from exact.agents.request import check_view, state_request
+from exact.config import PolicyConfig, ViewConfig
 from exact.context import Context, Proposal
 from exact.errors import UsageError
 from exact.models.base import ChatModel, ChatRequest, Choice, Sampling
@@ -55,6 +54,7 @@ class LLMPolicy:
         self,
         model: ChatModel,
         config: PolicyConfig,
+        view: ViewConfig = ViewConfig(),  # noqa: B008 (frozen)
         *,
         sampling: Sampling = Sampling(),  # noqa: B008 (frozen)
         several: bool = True,
@@ -62,18 +62,19 @@ class LLMPolicy:
         """Configure the policy.
 
         `sampling` sets how answers are drawn; their number is `config.samples`. `several` says whether the server returns several answers
-        to one request. Raises UsageError if the configuration shows nothing of a state.
+        to one request. Raises UsageError if the view shows nothing of a state.
         """
-        if not config.text and not config.images:
-            raise UsageError("policy.text and policy.images are both false: show at least one of them")
+        check_view(view)
         self._points = config.actions == "computer"
-        if self._points and not config.images:
-            raise UsageError("policy.actions: computer aims at points of the screenshot: set policy.images: true")
+        if self._points and not view.images:
+            raise UsageError("policy.actions: computer aims at points of the screenshot: set view.images: true")
         if self._points and config.form in ("list", "conversation"):
             raise UsageError("policy.actions: computer gives one action an answer: set policy.form: samples")
         if config.weigh == "logprobs":
             sampling = msgspec.structs.replace(sampling, logprobs=True)
         self._model, self._config, self._sampling = model, config, sampling
+        self._view = msgspec.structs.replace(view, marks=False) if self._points else view
+        self._labels = config.elements == "label"
         self._lists = not self._points and (config.form == "list" or (config.form == "auto" and not several and config.samples > 1))
 
     async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
@@ -83,14 +84,14 @@ class LLMPolicy:
         """
         if self._points and context.observation.screenshot is not None and actions.code is None:
             weighted = await self._sampled(context, actions, points=True)
-            return merge_proposals(weighted, k, self._config.prior_floor, self._config.temperature)
-        if not self._config.text and not self._config.marks:
+            return merge_proposals(weighted, k)
+        if not self._view.text and not self._view.marks:
             actions = actions.pointing()
         weighted = await (self._listed(context, actions, k) if self._lists else self._sampled(context, actions))
-        return merge_proposals(weighted, k, self._config.prior_floor, self._config.temperature)
+        return merge_proposals(weighted, k)
 
     async def _listed(self, context: Context, actions: ActionSpace, k: int) -> list[WeightedAction]:
-        parse = partial(parse_actions, actions=actions, observation=context.observation, tried=context.tried, labels=by_label(self._config))
+        parse = partial(parse_actions, actions=actions, observation=context.observation, tried=context.tried, labels=self._labels)
         [(choice, listed)] = await read(self._model, self._request("_list", context, actions, samples=1, k=k), parse, seed=context.seed)
         weights = [span_probability(choice, one.span) for one in listed] if self._config.weigh == "logprobs" else []
         known = [weight for weight in weights if weight is not None]
@@ -98,32 +99,21 @@ class LLMPolicy:
         return [(one.chosen, weight) for one, weight in zip(listed, known if len(known) == len(listed) else stated, strict=True)]
 
     async def _sampled(self, context: Context, actions: ActionSpace, *, points: bool = False) -> list[WeightedAction]:
-        """Return weighted actions from rounds of samples, until few actions are expected to be unseen."""
-        weighted, drawn = list[WeightedAction](), 0
-        for more in itertools.count():
-            count = min(self._config.samples, self._config.most - drawn) if more else self._config.samples
-            answers = await self._answers(context, actions, count, more, points=points)
-            weighted += [(chosen, self._weight(choice)) for choice, chosen in answers]
-            drawn += count
-            if drawn >= self._config.most or unseen_share([chosen for chosen, _ in weighted]) <= self._config.unseen:
-                return weighted
-        raise AssertionError("the loop ends by its bound")
+        """Return weighted actions from answers with one action each."""
+        return [(chosen, self._weight(choice)) for choice, chosen in await self._answers(context, actions, points=points)]
 
-    async def _answers(
-        self, context: Context, actions: ActionSpace, samples: int, more: int, *, points: bool
-    ) -> list[tuple[Choice, ParsedAction]]:
-        """Return answers with one action each."""
-        said = actions if not points or self._config.text or self._config.marks else actions.pointing()
-        parse = partial(parse_action, actions=said, observation=context.observation, tried=context.tried, labels=by_label(self._config))
-        seed, repair = context.seed, self._config.repair
+    async def _answers(self, context: Context, actions: ActionSpace, *, points: bool) -> list[tuple[Choice, ParsedAction]]:
+        said = actions if not points or self._view.text else actions.pointing()
+        parse = partial(parse_action, actions=said, observation=context.observation, tried=context.tried, labels=self._labels)
+        seed, samples = context.seed, self._config.samples
         if not points:
-            return await read(self._model, self._request("", context, actions, samples=samples, more=more), parse, seed=seed, repair=repair)
-        request = on_screen(self._request("", context, said.without(GESTURES), samples=samples, more=more), actions)
+            return await read(self._model, self._request("", context, actions, samples=samples), parse, seed=seed, repair=True)
+        request = on_screen(self._request("", context, said.without(GESTURES), samples=samples), actions)
 
         def call(choice: Choice) -> ParsedAction:
             return parse_call(choice, parse, request, context, actions)
 
-        return await read_choices(self._model, request, call, seed=seed, repair=repair)
+        return await read_choices(self._model, request, call, seed=seed, repair=True)
 
     def _weight(self, choice: Choice) -> float:
         """Return the weight of an answer: 1, or the geometric mean of its token probabilities."""
@@ -131,8 +121,8 @@ class LLMPolicy:
             return 1.0
         return _geometric_mean(choice.logprobs)
 
-    def _request(self, form: str, context: Context, actions: ActionSpace, *, samples: int, more: int = 0, **inputs: int) -> ChatRequest:
-        name, labels = prompt_family(self._config, context, actions) + form, by_label(self._config)
+    def _request(self, form: str, context: Context, actions: ActionSpace, *, samples: int, **inputs: int) -> ChatRequest:
+        name, labels = prompt_family(self._config, self._view, context, actions) + form, self._labels
         by_call = name == COMPUTER
 
         def grammar(seen: PromptView) -> str:
@@ -142,11 +132,18 @@ class LLMPolicy:
         constrained = None if self._config.grammar == "none" or by_call else grammar
         if self._config.form == "conversation":
             return conversation_request(
-                context, self._config, self._sampling, actions, samples=samples, model=self._model.name, more=more, grammar=constrained
+                context,
+                self._config,
+                self._view,
+                self._sampling,
+                actions,
+                samples=samples,
+                model=self._model.name,
+                grammar=constrained,
             )
         return state_request(
-            name, context, self._config, self._sampling, role=self._config.role, samples=samples, model=self._model.name, more=more,
-            grammar=constrained,
+            name, context, self._view, self._sampling, role=self._config.role, samples=samples, model=self._model.name,
+            grammar=constrained, labels=labels,
             actions=describe(actions) if labels else actions.describe(), style=self._config.style, examples=self._examples,
             form=None if by_call else ACTIONS if form else ACTION, **inputs,
         )  # fmt: skip
@@ -156,7 +153,7 @@ class LLMPolicy:
         return load_examples(self._config.examples) if self._config.examples else ()
 
 
-def prompt_family(config: PolicyConfig, context: Context, actions: ActionSpace) -> str:
+def prompt_family(config: PolicyConfig, view: ViewConfig, context: Context, actions: ActionSpace) -> str:
     """Return the name of the prompt for the format of observations and actions. The suffix `_list` selects its list form.
 
     `policy`: accessibility tree, with or without a plain screenshot. `policy_marks`: a screenshot marked with the ids of the tree.
@@ -167,9 +164,9 @@ def prompt_family(config: PolicyConfig, context: Context, actions: ActionSpace) 
         return "policy_code"
     if config.actions == "computer" and context.observation.screenshot is not None:
         return COMPUTER
-    if config.images and config.marks and context.observation.screenshot is not None:
+    if view.images and view.marks and context.observation.screenshot is not None:
         return "policy_marks"
-    return "policy" if config.text else "policy_screenshot"
+    return "policy" if view.text else "policy_screenshot"
 
 
 def span_probability(choice: Choice, span: tuple[int, int] | None) -> float | None:
@@ -190,14 +187,6 @@ def span_probability(choice: Choice, span: tuple[int, int] | None) -> float | No
 def _geometric_mean(logprobs: Sequence[float]) -> float:
     """Return the geometric mean of probabilities, above 0."""
     return max(sys.float_info.min, math.exp(math.fsum(logprobs) / len(logprobs)))
-
-
-def unseen_share(chosen: Sequence[ParsedAction]) -> float:
-    """Return the Good-Turing estimate of the share of unseen actions: the share of answers that occur only once."""
-    count: dict[str, int] = {}
-    for one in chosen:
-        count[one.action.key] = count.get(one.action.key, 0) + 1
-    return sum(n == 1 for n in count.values()) / len(chosen)
 
 
 class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -13,8 +13,8 @@ from exact.agents.parse import ParsedAction
 from exact.context import Context, Proposal
 
 
-def merge_proposals(weighted: Sequence[tuple[ParsedAction, float]], k: int, floor: float, temperature: float = 1.0) -> tuple[Proposal, ...]:
-    """Return the `k` heaviest actions as proposals, with priors in proportion to weight ** (1 / temperature).
+def merge_proposals(weighted: Sequence[tuple[ParsedAction, float]], k: int, floor: float = 0.02) -> tuple[Proposal, ...]:
+    """Return the `k` heaviest actions as proposals, with priors in proportion to their weights.
 
     No prior is below `floor`, or 1/k if that is less. Weights are positive, and those of equal actions add up. An action's rationale is the
     thought of the first answer that named it.
@@ -25,7 +25,7 @@ def merge_proposals(weighted: Sequence[tuple[ParsedAction, float]], k: int, floo
         first.setdefault(chosen.action.key, chosen)
         weight[chosen.action.key] = weight.get(chosen.action.key, 0.0) + counts
     keys = sorted(weight, key=lambda key: -weight[key])[:k]
-    priors = floor_priors([(weight[key] / weight[keys[0]]) ** (1 / max(temperature, 0.01)) for key in keys], floor)
+    priors = floor_priors([weight[key] / weight[keys[0]] for key in keys], floor)
     return tuple(
         Proposal(action=first[key].action, prior=prior, rationale=first[key].thought) for key, prior in zip(keys, priors, strict=True)
     )

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from exact.agents.base import Comparator, ValueFunction, evaluate_all
+from exact.agents.request import check_view
 from exact.agents.roles import judge_role
 from exact.config import Config, ValueConfig
 from exact.config.agents import VALUE_GROUP, VALUES
@@ -80,36 +81,37 @@ def build_comparator(config: Config, models: Models) -> Comparator | None:
         return None
     from exact.agents.rank import LLMComparator
 
-    return LLMComparator(models(config.value.role), config.value, sampling=_sampling_of(config, config.value.role))
+    return LLMComparator(models(config.value.role), config.value, config.view, sampling=_sampling_of(config, config.value.role))
 
 
 def _build_model_value(config: Config, settings: ValueConfig, models: Models) -> ValueFunction:
     """Return a value function that calls a model."""
     role = settings.role
+    check_view(config.view)
     match settings.kind:
         case "debate":
             return _build_debate(config, settings, models)
         case "rubric":
             from exact.agents.value.rubric import RubricValue
 
-            return RubricValue(models(role), settings, sampling=_sampling_of(config, role))
+            return RubricValue(models(role), settings, config.view, sampling=_sampling_of(config, role))
         case "comparative":
             from exact.agents.siblings import ComparativeValue
 
-            return ComparativeValue(models(role), settings, sampling=_sampling_of(config, role))
+            return ComparativeValue(models(role), settings, config.view, sampling=_sampling_of(config, role))
         case "logprob":
             from exact.agents.value.logprob import LogprobValue
 
-            return LogprobValue(models(role), settings, sampling=_sampling_of(config, role))
+            return LogprobValue(models(role), settings, config.view, sampling=_sampling_of(config, role))
         case "trained":
             from exact.agents.value.logprob import TrainedValue
 
-            return TrainedValue(models(role), settings)
+            return TrainedValue(models(role), settings, config.view)
         case _:
             from exact.agents.siblings import LLMValue
 
             prompt = "value_debate" if settings.kind == "single_debate" else "value"
-            return LLMValue(models(role), settings, sampling=_sampling_of(config, role), prompt=prompt)  # type: ignore[arg-type]
+            return LLMValue(models(role), settings, config.view, sampling=_sampling_of(config, role), prompt=prompt)  # type: ignore[arg-type]
 
 
 def _build_debate(config: Config, settings: ValueConfig, models: Models) -> ValueFunction:
@@ -119,7 +121,7 @@ def _build_debate(config: Config, settings: ValueConfig, models: Models) -> Valu
         return Speaker(models(role), _sampling_of(config, role))
 
     judges = [speaker(judge_role(settings, index)) for index in range(settings.judges)]
-    return DebateValue(speaker(f"{settings.role}.supporter"), speaker(f"{settings.role}.opposer"), judges, settings)
+    return DebateValue(speaker(f"{settings.role}.supporter"), speaker(f"{settings.role}.opposer"), judges, settings, config.view)
 
 
 def _build_composite(config: Config, settings: ValueConfig, models: Models) -> ValueFunction:
@@ -143,8 +145,6 @@ def _check_settings(settings: ValueConfig) -> None:
 
     Raises UsageError.
     """
-    if not settings.text and not settings.images:
-        raise UsageError("value.text and value.images are both false: show at least one of them")
     if settings.kind == "reward" and settings.calibration:
         raise UsageError("value.kind reward has no calibration: rewards are no estimates")
     count = len(settings.members)
@@ -200,9 +200,8 @@ class CascadeValue:
     """Evaluates with a cheap value function; with an expensive one at ends, unseen states, confirmations and repeated evaluations.
 
     A search evaluates a state again if it matters: candidates for its decision whose values differ by less than the noise
-    (`search.contest`), ends that it visits again, and the best candidates while its workers would be idle (`search.collision: resample`).
-    The search uses the mean of all evaluations of a state. It decides between close candidates by the evaluations that were made to
-    separate them.
+    (`search.reevaluations`) and ends that it visits again. The search uses the mean of all evaluations of a state. It decides between
+    close candidates by the evaluations that were made to separate them.
     """
 
     def __init__(self, cheap: ValueFunction, expensive: ValueFunction) -> None:

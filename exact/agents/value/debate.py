@@ -16,7 +16,7 @@ from exact.agents.parse import parse_argument, parse_grade
 from exact.agents.request import state_request
 from exact.agents.value.logprob import read_verdicts
 from exact.agents.value.samples import Order, ValueSample, aggregate, grade_scale, sample_until_precise
-from exact.config import ValueConfig
+from exact.config import ValueConfig, ViewConfig
 from exact.context import Argument, Context, Evaluation
 from exact.models.base import ChatModel, Sampling
 from exact.models.retry import all_results
@@ -42,9 +42,16 @@ class DebateValue:
     `config.samples` more, up to `config.most` in each order.
     """
 
-    def __init__(self, supporter: Speaker, opposer: Speaker, judges: Sequence[Speaker], config: ValueConfig) -> None:
+    def __init__(
+        self,
+        supporter: Speaker,
+        opposer: Speaker,
+        judges: Sequence[Speaker],
+        config: ValueConfig,
+        view: ViewConfig = ViewConfig(),  # noqa: B008 (frozen)
+    ) -> None:
         self._debaters: dict[Side, Speaker] = {"for": supporter, "against": opposer}
-        self._judges, self._config = tuple(judges), config
+        self._judges, self._config, self._view = tuple(judges), config, view
         self._parse = partial(parse_grade, grades=grade_scale(config.grades))
 
     async def evaluate(self, context: Context) -> Evaluation:
@@ -67,7 +74,7 @@ class DebateValue:
         speaker = self._debaters[side]
         role = f"{self._config.role}.{'supporter' if side == 'for' else 'opposer'}"
         request = state_request(
-            "debater", context, self._config, speaker.sampling, role=role, samples=1, model=speaker.model.name, more=number, side=side,
+            "debater", context, self._view, speaker.sampling, role=role, samples=1, model=speaker.model.name, more=number, side=side,
             heard=arguments,
         )  # fmt: skip
         [text] = await ask(speaker.model, request, parse_argument, seed=context.seed)
@@ -83,7 +90,7 @@ class DebateValue:
     ) -> list[ValueSample]:
         speaker, one_token = self._judges[judge], self._config.verdict == "logprob"
         request = state_request(
-            "value_logprob" if one_token else "judge", context, self._config, speaker.sampling,
+            "value_logprob" if one_token else "judge", context, self._view, speaker.sampling,
             role=roles.judge_role(self._config, judge), samples=count, model=speaker.model.name, more=more,
             arguments=order_arguments(arguments, order), form=None if one_token else form.GRADE,
         )  # fmt: skip

@@ -17,7 +17,7 @@ import msgspec
 from exact.agents.parse import parse_yes_or_no
 from exact.agents.request import state_request
 from exact.agents.value.samples import Order, ValueSample, aggregate, sample_until_precise
-from exact.config import ValueConfig
+from exact.config import ValueConfig, ViewConfig
 from exact.context import Context, Evaluation
 from exact.errors import AnswerError, ModelError
 from exact.models.base import ChatModel, ChatRequest, Choice, Sampling, TokenChance
@@ -39,8 +39,8 @@ class LogprobValue:
     says so. More are then drawn while the standard error exceeds `config.threshold`.
     """
 
-    def __init__(self, model: ChatModel, config: ValueConfig, *, sampling: Sampling = Sampling()) -> None:  # noqa: B008 (frozen)
-        self._model, self._config, self._sampling = model, config, sampling
+    def __init__(self, model: ChatModel, config: ValueConfig, view: ViewConfig = ViewConfig(), *, sampling: Sampling = Sampling()) -> None:  # noqa: B008 (frozen)
+        self._model, self._config, self._view, self._sampling = model, config, view, sampling
 
     async def evaluate(self, context: Context) -> Evaluation:
         """Return the probability of yes.
@@ -51,7 +51,7 @@ class LogprobValue:
 
     async def _samples(self, context: Context, more: int, count: int) -> list[ValueSample]:
         request = state_request(
-            "value_logprob", context, self._config, self._sampling, role=self._config.role, samples=count, model=self._model.name,
+            "value_logprob", context, self._view, self._sampling, role=self._config.role, samples=count, model=self._model.name,
             more=more, arguments=(),
         )  # fmt: skip
         return await read_verdicts(self._model, request, seed=context.seed, first=not more)
@@ -117,8 +117,8 @@ def yes_probability(listed: Sequence[TokenChance]) -> float:
 class TrainedValue:
     """One call, one number. The prompt is `value`, and the model must be a classifier (`api: classify`, see docs/models.md)."""
 
-    def __init__(self, model: ChatModel, config: ValueConfig) -> None:
-        self._model, self._config = model, config
+    def __init__(self, model: ChatModel, config: ValueConfig, view: ViewConfig = ViewConfig()) -> None:  # noqa: B008 (frozen)
+        self._model, self._config, self._view = model, config, view
 
     async def evaluate(self, context: Context) -> Evaluation:
         """Return the classifier's probability.
@@ -126,7 +126,7 @@ class TrainedValue:
         Raises ModelError, also if the answer is not a number in [0, 1].
         """
         request = state_request(
-            "value", context, self._config, Sampling(temperature=0.0), role=self._config.role, samples=1, model=self._model.name
+            "value", context, self._view, Sampling(temperature=0.0), role=self._config.role, samples=1, model=self._model.name
         )  # fmt: skip
         answer = await self._model.complete(request)
         text = answer.choices[0].text

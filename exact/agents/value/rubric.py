@@ -12,7 +12,7 @@ from exact.agents import form
 from exact.agents.parse import CheckAnswer, parse_check_answers, parse_checks
 from exact.agents.request import state_request
 from exact.agents.value.samples import ValueSample, aggregate, sample_until_precise
-from exact.config import ValueConfig
+from exact.config import ValueConfig, ViewConfig
 from exact.context import Context, Evaluation
 from exact.models.base import ChatModel, ChatRequest, Sampling
 from exact.prompts.ask import ask
@@ -27,8 +27,8 @@ class RubricValue:
     picture cannot be quoted. If only screenshots are shown, quotations are not verified.
     """
 
-    def __init__(self, model: ChatModel, config: ValueConfig, *, sampling: Sampling = Sampling()) -> None:  # noqa: B008 (frozen)
-        self._model, self._config, self._sampling = model, config, sampling
+    def __init__(self, model: ChatModel, config: ValueConfig, view: ViewConfig = ViewConfig(), *, sampling: Sampling = Sampling()) -> None:  # noqa: B008 (frozen)
+        self._model, self._config, self._view, self._sampling = model, config, view, sampling
         self._checks = dict[str, asyncio.Future[tuple[str, ...]]]()
 
     async def evaluate(self, context: Context) -> Evaluation:
@@ -41,7 +41,7 @@ class RubricValue:
 
     async def _samples(self, context: Context, checks: tuple[str, ...], more: int, count: int) -> list[ValueSample]:
         request = state_request(
-            "value_rubric", context, self._config, self._sampling, role=self._config.role, samples=count, model=self._model.name,
+            "value_rubric", context, self._view, self._sampling, role=self._config.role, samples=count, model=self._model.name,
             more=more, checks=checks, form=form.CHECK_ANSWERS,
         )  # fmt: skip
         answers = await ask(self._model, request, partial(parse_check_answers, checks=len(checks)), seed=context.seed)
@@ -76,14 +76,14 @@ class RubricValue:
         )  # fmt: skip
         sampling = msgspec.structs.replace(self._sampling, logprobs=False)
         return state_request(
-            "rubric", start, self._config, sampling, role=self._config.role, samples=1, model=self._model.name, form=form.CHECKS
+            "rubric", start, self._view, sampling, role=self._config.role, samples=1, model=self._model.name, form=form.CHECKS
         )  # fmt: skip
 
     def _sample(self, checks: tuple[str, ...], answers: tuple[CheckAnswer, ...], context: Context) -> ValueSample:
-        seen, picture = _comparable(_quotable_text(context)), not (self._config.text or self._config.html)
+        seen, picture = _comparable(_quotable_text(context)), not (self._view.text or self._view.html)
         lines, met = list[str](), 0
         for check, answer in zip(checks, answers, strict=True):
-            found = picture or _comparable(answer.quote) in seen if answer.quote else self._config.images
+            found = picture or _comparable(answer.quote) in seen if answer.quote else self._view.images
             met += answer.yes and found
             lines.append(f"{check} {'no' if not answer.yes else 'yes' if found else 'yes, but what it quotes is not there'}")
         return ValueSample(met / len(checks), "; ".join(lines))

@@ -104,7 +104,7 @@ class ChatAnswers:
                 written, after_text = written + ("\n" if after_text else "") + part["text"], True
                 continue
             if self._reader is None:
-                raise UsageError("this model sees no pictures: set policy.images: false")
+                raise UsageError("this model sees no pictures: set view.images: false")
             head, _, data = part["image_url"]["url"].partition(";base64,")
             if not head.startswith("data:image/"):
                 raise UsageError("a picture is no data URL: send data:image/png;base64,...")

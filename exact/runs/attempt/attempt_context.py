@@ -178,12 +178,9 @@ class AttemptContext:
         """Return the reflections that memory holds for a context, and the memory's version right after."""
         assert self.memory is not None
         settings = self.config.reflection
-        k, threshold = settings.k, settings.similarity
-        if kind == "value":
-            k = k if settings.value_k is None else settings.value_k
-            threshold = threshold if settings.value_similarity is None else settings.value_similarity
+        k = settings.value_k if kind == "value" and settings.value_k is not None else settings.k
         found = self.memory.retrieve(
-            seen, kind, k=k, threshold=threshold, exclude_task=self.task.id if settings.exclude_same_task else None,
+            seen, kind, k=k, threshold=settings.similarity, exclude_task=self.task.id if settings.exclude_same_task else None,
             confidence=settings.confidence,
         )  # fmt: skip
         return found, self.memory.version

@@ -28,6 +28,7 @@ from exact.runs.journal.store import Blobs, scrubbed
 from exact.search.base import Alternative, Decision
 from exact.search.rules.backup import mean
 from exact.search.rules.exhaust import settled_value
+from exact.search.rules.final import NOISE
 from exact.search.tree import Edge, Node
 from exact.search.work import Work
 
@@ -134,8 +135,8 @@ class Ending:
         outcome = scored.score.value if scored else self._state.live.judged.evaluation.value if self._state.live.judged else None
         unconfirmed = not scored and not settings.confirm  # the final state was evaluated once only
         surprises = contrast(
-            hindsight(self._state, attempt.blobs, outcome, attempt.config.search.noise),
-            signals=settings.signals, threshold=settings.threshold, most=settings.most, add_q=settings.add_q,
+            hindsight(self._state, attempt.blobs, outcome, NOISE),
+            signals=settings.signals, threshold=settings.threshold, most=settings.most,
             praise=unconfirmed or outcome is None or outcome >= SOLVED,
         )  # fmt: skip
         written = {(each.reflection.kind, each.reflection.node, each.reflection.action) for each in self._state.live.reflected}

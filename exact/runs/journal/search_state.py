@@ -8,17 +8,17 @@ from typing import NamedTuple
 import msgspec
 
 from exact.action import Action
-from exact.config import Config, SearchConfig
+from exact.config import Config, RecordedConfig, SearchConfig
 from exact.errors import JournalError
 from exact.runs.journal import events as ev
 from exact.runs.journal.digest import beyond
 from exact.runs.journal.spending import Spending
-from exact.search.base import Algorithm, Diverged, Done, Result, Selection, Stepped, Wait
-from exact.search.intervention import expand, prune
+from exact.search.base import Algorithm, Decision, Diverged, Done, Result, Selection, Stepped, Wait
+from exact.search.intervention import expand, prune, reserve_recorded
 from exact.search.registry import algorithm
 from exact.search.rules.afford import Replans
 from exact.search.rules.outage import reopen_outages
-from exact.search.tree import Edge, Node, Tree, is_noop
+from exact.search.tree import Edge, Node, SearchError, Tree, is_noop
 from exact.search.work import Work
 
 WAIT = Action("wait", (), "wait")
@@ -43,6 +43,7 @@ class SearchState:
 
     def __init__(self, config: Config, tree: Tree, spending: Spending) -> None:
         self.algorithm: Algorithm = algorithm(_settled(config))
+        self._has_removed_rules = isinstance(config, RecordedConfig) and any(each.startswith("search.") for each in config.removed)
         self.tree, self._spending = tree, spending
         self.acted: dict[tuple[int, int], ev.Acted] = {}
         """Simulated steps, by (node, edge)."""
@@ -91,6 +92,29 @@ class SearchState:
             self.algorithm.replan(self.tree, self._spending.affordable_iterations())
         return self._requested() or self.algorithm.ask(self.tree)
 
+    def ask_again(self, event: ev.Asked) -> Selection | Wait | Done:
+        """Return what the search asks for where a journal recorded an ask.
+
+        If its rules were removed since, the recorded work is reserved as it is. Raises JournalError.
+        """
+        if not self._has_removed_rules:
+            return self.ask()
+        if (wanted := self._requested()) is not None:
+            return wanted
+        if isinstance(event.answer, Selection):
+            try:
+                reserve_recorded(self.tree, event.answer)
+            except SearchError as error:
+                raise JournalError(f"at {event.t:.3f} s the search asks for work that is not there: {error}") from error
+        return event.answer
+
+    def _take_alternatives(self, decision: Decision) -> None:
+        """Take over the recorded Q and visits of the root's actions: the rules that made them are gone."""
+        for each in decision.alternatives:
+            if 0 <= each.edge < len(self.tree.root.edges) and each.value is not None:
+                edge = self.tree.root.edges[each.edge]
+                edge.q, edge.visits = each.value, each.visits
+
     def apply(self, event: ev.AnyEvent) -> None:
         """Apply an event to the search. Raises JournalError."""
         match event:
@@ -128,6 +152,8 @@ class SearchState:
             case ev.Commanded():
                 self._commanded(event)
             case ev.Decided():
+                if self._has_removed_rules:
+                    self._take_alternatives(event.decision)
                 self._intended = event.decision.edges
             case ev.Committed():
                 self._committed(event)

@@ -188,7 +188,7 @@ class AttemptState:
 
         An ask changes the tree, so the algorithm is asked again, and must answer as it did. Raises JournalError.
         """
-        if isinstance(event, ev.Asked) and self.search.ask() != event.answer:
+        if isinstance(event, ev.Asked) and self.search.ask_again(event) != event.answer:
             raise JournalError(f"at {event.t:.3f} s the search asks for other work than it did: recorded by another version of exact")
         self.apply(event)
 

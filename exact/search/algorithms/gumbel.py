@@ -63,7 +63,7 @@ class Gumbel(MCTS):
                 return asked
             found = self._root(tree, root) or self._phase(tree, root)
             if found is not None:
-                return self._resample(tree) if isinstance(found, Wait) else found
+                return found
         return self.first_proposals(tree) or self._finish(tree, counted(tree.iterations, "iteration"))
 
     # --- the root

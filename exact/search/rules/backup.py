@@ -38,16 +38,7 @@ def maximum(edge: Edge, node: Node) -> float:
 
 def discounted(by: float) -> Backup:
     """Return a strategy with `by` times the maximum: the best value below is one action away. by: in [0, 1]."""
-    return maximum if by == 1.0 else mixed(1.0, by)
-
-
-def mixed(share: float, discount: float = 1.0) -> Backup:
-    """Return a strategy between the mean, which is discounted already, and the maximum: `(1 - share) mean + share discount maximum`."""
-
-    def q(edge: Edge, node: Node) -> float:
-        return (1 - share) * mean(edge, node) + share * discount * maximum(edge, node)
-
-    return q
+    return maximum if by == 1.0 else lambda edge, node: by * maximum(edge, node)
 
 
 def back_up(tree: Tree, path: Path, node: Node, value: float, *, rule: Backup = mean, discount: float = 1.0) -> None:

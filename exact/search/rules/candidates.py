@@ -27,13 +27,8 @@ def sampled(proposals: Sequence[Proposal], k: int, make_generator: MakeGenerator
     """Return k proposals drawn without replacement, each by its prior (Efraimidis and Spirakis 2006)."""
     rng = make_generator()
     keys = [rng.random() ** (1.0 / p.prior) if p.prior > 0 else -rng.random() for p in proposals]
-    return _kept(proposals, keys, k)
-
-
-def uniform(proposals: Sequence[Proposal], k: int, make_generator: MakeGenerator) -> tuple[Proposal, ...]:
-    """Return k proposals drawn uniformly without replacement."""
-    rng = make_generator()
-    return _kept(proposals, [rng.random() for _ in proposals], k)
+    retained = sorted(range(len(proposals)), key=lambda i: (-keys[i], i))[:k]
+    return _scaled([proposals[i] for i in sorted(retained)])
 
 
 def tempered(proposals: Sequence[Proposal], temperature: float) -> tuple[Proposal, ...]:
@@ -46,11 +41,6 @@ def tempered(proposals: Sequence[Proposal], temperature: float) -> tuple[Proposa
     if temperature <= 0:
         raise ValueError(f"a prior temperature must be above 0, not {temperature}")
     return _scaled([msgspec.structs.replace(p, prior=p.prior ** (1.0 / temperature)) for p in proposals])
-
-
-def _kept(proposals: Sequence[Proposal], keys: Sequence[float], k: int) -> tuple[Proposal, ...]:
-    retained = sorted(range(len(proposals)), key=lambda i: (-keys[i], i))[:k]
-    return _scaled([proposals[i] for i in sorted(retained)])
 
 
 def _scaled(proposals: Sequence[Proposal]) -> tuple[Proposal, ...]:

@@ -26,6 +26,8 @@ from typing import NamedTuple
 from exact.search.rules.select import parent_value
 from exact.search.tree import Edge, Node, Tree, is_noop
 
+NOISE = 0.3
+"""Least standard deviation that is assumed of one evaluation. A larger measured one takes its place."""
 CLEARLY = 0.1
 """Amount, on the scale of values, by which an unsearched action must promise more to be committed."""
 
@@ -176,7 +178,7 @@ MAX_ROBUST = FinalChoice(
 """Max-robust child (Coulom 2007): first by both; otherwise most visits."""
 
 
-def lower_bound(z: float = 1.0, noise: float = 0.3) -> FinalChoice:
+def lower_bound(z: float = 1.0, noise: float = NOISE) -> FinalChoice:
     """Return the secure child: the highest `Q - z max(measured, noise) / sqrt(N)`.
 
     measured: standard deviation of one evaluation in this tree. noise: its assumed lower bound, since values below one action differ by

@@ -6,7 +6,7 @@ A rule scores each open edge as `Q + exploration` and follows the highest, the f
 
 (Rosin 2011, "Multi-armed bandits with episode context"; AlphaZero, Silver et al. 2018). It is computed in `rule`: once in the loop for
 states without work in flight, and once in `_among_others` for all other cases. Selections in flight add to the counts, not to Q (WU-UCT,
-Liu et al. 2020), unless a fixed loss is chosen.
+Liu et al. 2020).
 
 Scaling of Q before exploration is added, so that priors do not drown an evaluator that uses only part of [0, 1].
 
@@ -20,7 +20,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from exact.search.rules.schedule import CSchedule
 from exact.search.tree import Edge, Node, Tree
 
 FirstPlay = Callable[[Node], float]
@@ -48,21 +47,9 @@ def lowest(node: Node) -> float:
     return min([parent_mean(node), *(edge.q for edge in node.edges if edge.visits)])
 
 
-def reduced(by: float) -> FirstPlay:
-    """Return `V - by * sqrt(sum of the visited edges' priors)`, at least 0 (first-play reduction: KataGo, Leela)."""
-
-    def value(node: Node) -> float:
-        tried = sum(edge.prior for edge in node.edges if edge.visits)
-        return max(0.0, parent_value(node) - by * math.sqrt(tried))
-
-    return value
-
-
 SelectionRule = Callable[[Tree, Node], int]
 """Function that returns the index of the edge to follow at a node; -1 if none is open."""
 
-Parallel = Literal["counts", "loss"]
-"""How selections in flight count. counts: as visits without a value (WU-UCT). loss: as visits of value 0 (virtual loss)."""
 Ends = Literal["explore", "value"]
 """How a visited end is scored. explore: as any other state. value: by its Q alone, because another visit shows nothing new (OpenSpiel)."""
 
@@ -90,35 +77,31 @@ MUZERO = Exploration(lambda visits: math.sqrt(visits) * (1.25 + math.log((visits
 def rule(
     explore: Exploration = PUCT,
     *,
-    c: float | CSchedule = 0.5,
+    c: float = 0.5,
     first_play: FirstPlay = parent_value,
     normalise: Normalise | None = None,
-    parallel: Parallel = "counts",
-    mask: bool = True,
     ends: Ends = "explore",
     disagreement_bonus: float = 0.0,
 ) -> SelectionRule:
     """Return a selection rule: `argmax Q(s,a) + c P(s,a) sqrt(N(s)) / (1 + N(s,a))` with `explore=PUCT`.
 
         explore             exploration term
-        c                   exploration constant, at least 0, on values in [0, 1]; or its schedule
+        c                   exploration constant, at least 0, on values in [0, 1]
         first_play          Q of an edge without visits
         normalise           span of Q; None: Q is not scaled
-        parallel, ends      see Parallel and Ends
-        mask                whether an edge whose state is being worked on is passed over
+        ends                see Ends
         disagreement_bonus  factor b of `1 + b between`, which multiplies the exploration of an edge
 
     between: spread between the judges of the state that the edge leads to. Order effects and the spread within a judge do not count: more
     samples cure those, more search does not.
     """
     weight_of, by_prior = explore.weight, explore.by_prior
-    constant = c if not callable(c) else None
     explores = ends == "explore"
-    among_others = _among_others(by_prior, explores, parallel == "loss", mask, disagreement_bonus)
+    among_others = _among_others(by_prior, explores, disagreement_bonus)
     plain = by_prior and not disagreement_bonus
 
     def follow(tree: Tree, node: Node) -> int:
-        weight = (constant if constant is not None else c(tree.progress)) * weight_of(node.visits + node.in_flight)  # type: ignore[operator]
+        weight = c * weight_of(node.visits + node.in_flight)
         if normalise:
             weight *= normalise(tree, node)  # the highest of (Q - low) / span + u is that of Q + span u
         unseen = first_play(node)
@@ -142,12 +125,10 @@ def rule(
     return follow
 
 
-def _among_others(
-    by_prior: bool, explores: bool, losing: bool, mask: bool, disagreement_bonus: float
-) -> Callable[[Node, float, float], int]:
+def _among_others(by_prior: bool, explores: bool, disagreement_bonus: float) -> Callable[[Node, float, float], int]:
     """Return the rule for states with selections in flight, with a disagreement bonus, or without priors.
 
-    It takes the node, the weight `c sqrt(N(s))` and the value of untried actions.
+    It takes the node, the weight `c sqrt(N(s))` and the value of untried actions. An edge whose state is being worked on is passed over.
     """
 
     def follow(node: Node, weight: float, unseen: float) -> int:
@@ -158,11 +139,9 @@ def _among_others(
             visits = edge.visits
             score = edge.q if visits else unseen
             if edge.in_flight:
-                if mask and busy(edge):
+                if busy(edge):
                     continue
                 visits += edge.in_flight
-                if losing:
-                    score *= edge.visits / visits
             if explores or not edge.visits or edge.child is None or not edge.child.terminated:
                 bonus = weight * (1 + disagreement_bonus * _disagreement(edge)) if disagreement_bonus else weight
                 if by_prior:
@@ -205,16 +184,11 @@ Normalise = Callable[[Tree, Node], float]
 end."""
 
 
-def min_max(floor: float) -> Normalise:
-    """Return the span of all values backed up in the tree (MuZero).
-
-    The span is at least `floor` (above 0) and the evaluator's measured noise: differences that are noise are not magnified.
-    """
-    return lambda tree, node: max(tree.high - tree.low, floor, tree.noise) if tree.high >= tree.low else 1.0
-
-
 def siblings(floor: float) -> Normalise:
-    """Return the span of the state's mean and its visited edges' Q, as mctx does for MuZero. floor: as above; mctx uses 1e-8."""
+    """Return the span of the state's mean and its visited edges' Q, as mctx does for MuZero.
+
+    The span is at least `floor` (above 0; mctx uses 1e-8) and the evaluator's measured noise, so that noise is not magnified.
+    """
 
     def span(tree: Tree, node: Node) -> float:
         known = [edge.q for edge in node.edges if edge.visits]

@@ -13,7 +13,7 @@ from exact.errors import AnswerError, ModelError, PromptRefused, UsageError
 from exact.models.base import Image, Sampling, Text
 from exact.models.openai import OpenAIModel
 from exact.models.scripted import Reply, ScriptedModel, ScriptedServer
-from tests.prompts.states import ACTIONS, SHOE, context
+from tests.prompts.states import ACTIONS, SHOE, apart, context
 
 
 def samples(*texts: str | Reply) -> ScriptedModel:
@@ -21,12 +21,13 @@ def samples(*texts: str | Reply) -> ScriptedModel:
 
 
 async def proposed(model, k=6, given=None, **config):
-    return await LLMPolicy(model, PolicyConfig(**config)).propose(given or context(), ACTIONS, k)
+    own, view = apart(config)
+    return await LLMPolicy(model, PolicyConfig(**own), view).propose(given or context(), ACTIONS, k)
 
 
-async def test_priors_are_the_share_of_the_answers_that_parse():
-    model = samples("Action: click [2]", 'size!\nAction: fill [3] "42"', 'Action: fill [3] "42"', "nonsense", "Action: fill [3] '42'")
-    got = await proposed(model, samples=5, repair=False)
+async def test_priors_are_the_share_of_the_answers():
+    model = samples("Action: click [2]", 'size!\nAction: fill [3] "42"', 'Action: fill [3] "42"', "Action: fill [3] '42'")
+    got = await proposed(model, samples=4)
     assert [(p.action.key, p.prior) for p in got] == [('fill [3] "42"', 0.75), ("click [2]", 0.25)]
     assert got[0].rationale == "size!" and len(model.requests) == 1
 
@@ -46,10 +47,8 @@ def test_no_prior_is_below_the_floor_and_they_sum_to_1(weights, floor):
 
 
 async def test_a_rare_action_gets_the_floor():
-    got = await proposed(
-        samples("Action: click [1]", "Action: click [2]", "Action: click [2]", "Action: click [2]"), samples=4, prior_floor=0.3
-    )
-    assert [p.prior for p in got] == pytest.approx([0.7, 0.3])
+    got = await proposed(samples("Action: click [1]", *["Action: click [2]"] * 99), samples=100)
+    assert [p.prior for p in got] == pytest.approx([0.98, 0.02])
 
 
 async def test_when_nothing_parses_the_error_is_sent_back_and_the_answer_too():
@@ -174,28 +173,6 @@ async def test_answers_that_remain_unusable_are_left_out():
     assert len(model.requests) == 2
 
 
-async def test_more_is_drawn_while_much_is_unseen():
-    varied = ScriptedModel(lambda question, sample: f"Action: click [{1 + sample % 3}]")
-    sure = samples("Action: click [2]")
-    for model in (varied, sure):
-        await proposed(model, samples=3, unseen=0.3, most=9)
-    assert len(varied.requests) == 2 and len(sure.requests) == 1
-    assert len({request.draw for request in varied.requests}) == 2
-
-
-@pytest.mark.parametrize(("most", "requests"), [(6, 2), (8, 3)])
-async def test_no_more_answers_are_drawn_than_configured(most, requests):
-    model = ScriptedModel(lambda question, sample: f'Action: fill [3] "{len(model.requests)} {sample}"')
-    await proposed(model, samples=3, unseen=0.1, most=most)
-    assert len(model.requests) == requests and sum(request.sampling.n for request in model.requests) == most
-
-
-async def test_a_low_temperature_sharpens_the_priors():
-    texts = ("Action: click [1]", "Action: click [2]", "Action: click [2]")
-    (first, second) = await proposed(samples(*texts), samples=3, temperature=0.5)
-    assert first.prior == pytest.approx(0.8) and second.prior == pytest.approx(0.2)
-
-
 async def test_answers_can_count_what_their_tokens_were_worth():
     texts = (Reply(text="Action: click [1]", logprobs=(-0.1, -0.1)), Reply(text="Action: click [2]", logprobs=(-2.0, -2.0)))
     got = await proposed(samples(*texts), samples=2, weigh="logprobs")
@@ -255,7 +232,7 @@ def listing(*tokens, **fields):
 
 async def test_listed_actions_are_weighed_by_the_tokens_of_their_lines():
     model = samples(listing(*LINES))
-    got = await proposed(model, form="list", weigh="logprobs", prior_floor=0.0)
+    got = await proposed(model, form="list", weigh="logprobs")
     first, second = math.exp(-0.3), math.exp(-1.5)
     assert [p.action.key for p in got] == ["click [2]", 'fill [3] "42"']
     assert [p.prior for p in got] == pytest.approx([first / (first + second), second / (first + second)])
@@ -264,7 +241,7 @@ async def test_listed_actions_are_weighed_by_the_tokens_of_their_lines():
 
 @pytest.mark.parametrize("lacks", [{"logprobs": None}, {"tokens": None}, {"logprobs": (-1.0,), "tokens": ("Action",)}])
 async def test_stated_confidences_weigh_where_the_tokens_are_not_known(lacks):
-    got = await proposed(samples(listing(*LINES, **lacks)), form="list", weigh="logprobs", prior_floor=0.0)
+    got = await proposed(samples(listing(*LINES, **lacks)), form="list", weigh="logprobs")
     assert [(p.action.key, p.prior) for p in got] == [('fill [3] "42"', 0.9 / 1.6), ("click [2]", 0.7 / 1.6)]
 
 
@@ -275,7 +252,7 @@ async def test_reasoning_and_parts_of_characters_do_not_shift_the_tokens():
         ("Gr\u00f6\u00dfe".encode()[3:], -9.0),
         *LINES,
     ]
-    got = await proposed(samples(listing(*tokens)), form="list", weigh="logprobs", prior_floor=0.0)
+    got = await proposed(samples(listing(*tokens)), form="list", weigh="logprobs")
     assert [p.action.key for p in got] == ["click [2]", 'fill [3] "42"'] and got[0].prior == pytest.approx(1 / (1 + math.exp(-1.2)))
 
 
@@ -293,6 +270,6 @@ async def test_weighing_by_log_probabilities_requests_them():
 async def test_listed_actions_are_weighed_by_tokens_over_http():
     async with ScriptedServer(lambda question, sample: listing(*LINES)) as server:
         model = OpenAIModel(ModelConfig(model="m", base_url=server.base_url))
-        got = await proposed(model, form="list", weigh="logprobs", prior_floor=0.0)
+        got = await proposed(model, form="list", weigh="logprobs")
         await model.close()
     assert got[0].prior == pytest.approx(1 / (1 + math.exp(-1.2)))

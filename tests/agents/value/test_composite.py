@@ -85,10 +85,10 @@ async def test_a_single_debate_is_one_call():
 
 
 async def test_without_members_a_cascade_is_one_grade_and_a_debate_with_its_settings():
-    settings = parse({"value": {"kind": "cascade", "samples": 3, "grades": "web", "history": 2}, "models": {"policy": {"model": "m"}}})
+    settings = parse({"value": {"kind": "cascade", "samples": 3, "grades": "web"}, "models": {"policy": {"model": "m"}}})
     cheap, dear = settings.value.members
     assert (cheap.kind, cheap.samples, dear.kind, dear.samples) == ("llm", 1, "debate", 3)
-    assert cheap.grades == dear.grades == "web" and cheap.history == dear.history == 2
+    assert cheap.grades == dear.grades == "web"
     model = ScriptedModel(lambda question, sample: "So.\nVerdict: B")
     agent = build_agent(settings, lambda role: model)
     await agent.value.evaluate(context())

@@ -2,7 +2,7 @@ import msgspec
 import pytest
 
 from exact.agents.siblings import LLMValue
-from exact.config import ValueConfig
+from exact.config import ValueConfig, ViewConfig
 from exact.errors import AnswerError
 from exact.models.base import Sampling
 from exact.models.scripted import Reply, ScriptedModel
@@ -73,7 +73,7 @@ async def test_a_step_that_changed_nothing_is_reported():
 
 async def test_the_request_is_the_judges():
     model = samples("Verdict: D")
-    judge = LLMValue(model, ValueConfig(samples=2, images=True), sampling=Sampling(temperature=0.1))
+    judge = LLMValue(model, ValueConfig(samples=2), ViewConfig(images=True), sampling=Sampling(temperature=0.1))
     await judge.evaluate(context(msgspec.structs.replace(SHOE, screenshot=b"png"), node=5))
     (request,) = model.requests
     assert (request.role, request.node, request.sampling.n, request.sampling.temperature) == ("value", 5, 2, 0.1)

@@ -4,11 +4,11 @@ import msgspec
 import pytest
 
 from exact.agents.value.rubric import RubricValue
-from exact.config import ValueConfig
+from exact.config import ValueConfig, ViewConfig
 from exact.errors import AnswerError
 from exact.models.script import Question
 from exact.models.scripted import ScriptedModel
-from tests.prompts.states import LESSON, LIST, SHOE, context, page
+from tests.prompts.states import LESSON, LIST, SHOE, apart, context, page
 from tests.views.test_view import png
 
 THE_SAME = msgspec.structs.replace(LIST, fingerprint=SHOE.fingerprint, html="<a>Blue shoe</a>")
@@ -23,7 +23,8 @@ def checker(*answers: str) -> ScriptedModel:
 
 
 def rubric(model: ScriptedModel, **settings: object) -> RubricValue:
-    return RubricValue(model, ValueConfig(kind="rubric", **{"samples": 1, **settings}))  # type: ignore[arg-type]
+    own, view = apart({"samples": 1, **settings})
+    return RubricValue(model, ValueConfig(kind="rubric", **own), view)
 
 
 async def test_the_value_is_the_share_of_the_checks_that_are_met():
@@ -46,7 +47,7 @@ async def test_the_start_in_the_checks_prompt_fits_and_what_is_missing_is_noted(
     model = ScriptedModel(lambda question, sample: "Check 1: no" if "The checks:" in question.text else "Check 1: Is it so?")
     long = page(*((("link", "heading")[i % 2], f"Shoe number {i}") for i in range(600)))
     start = msgspec.structs.replace(context().history[0], observation=long)
-    await RubricValue(model, ValueConfig(kind="rubric", samples=1, observation_tokens=300)).evaluate(context(history=(start,)))
+    await RubricValue(model, ValueConfig(kind="rubric", samples=1), ViewConfig(observation_tokens=300)).evaluate(context(history=(start,)))
     assert "of 600 lines" in model.requests[0].left_out[0] and model.requests[0].node == 0
 
 

@@ -58,7 +58,7 @@ SETTINGS: tuple[dict[str, object], ...] = (
     {"revisit": "repeat", "backup": "max", "discount": 0.97},
     {"first_play": "zero", "c": 1.0, "evaluations": 3},
     {"final": "visits", "subtree": True},
-    {"final": "max_robust", "collision": "resample", "workers": 3},
+    {"final": "max_robust", "workers": 3},
     {"commit": "plan", "expansion": "speculative", "workers": 3},
     {"early": True, "reevaluations": 4, "evaluations": 3},
 )

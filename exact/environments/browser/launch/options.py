@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     from exact.environments.browser.page.cdp import CdpConnection
 
 
+ACCURACY = 10.0
+"""Accuracy of the reported position, in metres."""
+
+
 def user_agent(config: BrowserConfig) -> str:
     """Return the user agent that a configuration asks for; empty for the browser's own."""
     if config.user_agent or not config.contact:
@@ -64,7 +68,7 @@ def context_options(config: BrowserConfig, origins: Iterable[str]) -> dict[str, 
         found["user_agent"] = agent
     if config.geolocation:
         found["geolocation"] = {
-            "latitude": config.geolocation.latitude, "longitude": config.geolocation.longitude, "accuracy": config.geolocation.accuracy,
+            "latitude": config.geolocation.latitude, "longitude": config.geolocation.longitude, "accuracy": ACCURACY,
         }  # fmt: skip
     if config.login.certificate:
         shown = _certificate(config.login.certificate)

@@ -1,7 +1,8 @@
 """Choose the tests of the files that changed since the last whole run: `python -m tests.choose` prints their files.
 
-`choose.toml` maps files and folders to tests. Tests that import a changed module, directly or through others, are added. `whole.json` names
-the commit at which all tests passed last: `shells/test.sh --whole` writes it. All tests are chosen if this clone does not have that commit.
+`choose.toml` maps files and folders to tests. Tests that import or name a changed file, directly or through others, are added.
+`whole.json` has the commit at which all tests passed last: `shells/test.sh --whole` writes it. All tests are chosen if this clone
+does not have that commit.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import ast
 import functools
 import json
+import re
 import subprocess
 import sys
 import time
@@ -94,17 +96,18 @@ def _importing(names: set[str]) -> set[str]:
 
 @functools.cache
 def _users() -> dict[str, set[str]]:
-    """Return by the name of each module the files that import it, in functions too. A user of a fixture imports its conftest."""
+    """Return by the name of each module the files that import it, or name it. A user of a fixture imports its conftest."""
     users, fixtures = defaultdict[str, set[str]](set), dict[Path, set[str]]()
     files = [path for folder in ("exact", "tests") for path in sorted((ROOT / folder).rglob("*.py"))]
-    trees = {path: ast.parse(path.read_text("utf-8")) for path in files}
+    sources = {path: path.read_text("utf-8") for path in files}
+    trees = {path: ast.parse(source) for path, source in sources.items()}
     facade = dict(_facade(trees[ROOT / "exact" / "__init__.py"]))
     for path, tree in trees.items():
         if path.name == "conftest.py":
             fixtures[path.parent] = {each.name for each in ast.walk(tree) if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)}
     for path, tree in trees.items():
         file = _relative(path)
-        for name in _imported(tree, file):
+        for name in (*_imported(tree, file), *_named(sources[path], started=file.startswith("tests/"))):
             users[facade.get(name, name)].add(file)
         wanted = {each.arg for each in ast.walk(tree) if isinstance(each, ast.arg)} if path.name.startswith("test_") else set()
         for folder in path.parents:
@@ -130,6 +133,15 @@ def _imported(tree: ast.Module, file: str) -> Iterator[str]:
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "exact":
             yield f"exact.{node.attr}"
         todo.extend(ast.iter_child_nodes(node))
+
+
+def _named(source: str, *, started: bool) -> Iterator[str]:
+    """Yield modules that texts name, as `"exact.cli.show:show"`. With `started` also `"-m", "exact"` and files as `"bench" / "a.py"`."""
+    yield from re.findall(r"""["'](exact(?:\.\w+)+)(?::\w+)?["']""", source)
+    if started:
+        yield from (f"{name}.__main__" for name in re.findall(r"""-m(?:["'], ["']| )(exact(?:\.\w+)*)""", source))
+        paths = re.findall(r"(?:bench|docs|examples|shells)/[\w./-]*\w", source.replace('" / "', "/"))
+        yield from map(_module, map(Path, paths))
 
 
 def _facade(tree: ast.Module) -> Iterator[tuple[str, str]]:

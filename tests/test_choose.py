@@ -107,6 +107,11 @@ def test_tests_that_import_a_module_that_is_gone_are_chosen(monkeypatch: pytest.
     assert "tests/test_budget.py" in choose.choose(["exact/views/gone.py"])
 
 
+def test_tests_that_start_a_command_or_name_a_file_are_chosen() -> None:
+    assert "tests/test_portable.py" in choose.choose(["exact/cli/status.py"])
+    assert "tests/reflection/test_memory.py" in choose.choose(["bench/memory_kills.py"])
+
+
 def test_each_entry_of_the_map_is_there_and_names_tests() -> None:
     rules = tomllib.loads(choose.MAP.read_text("utf-8"))
     assert [path for path in rules["tests"] if not (ROOT / path).exists() and path != "tests/whole.json"] == []

@@ -12,7 +12,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from exact.secrecy.values import GAP, GRAM, SHORTEST, Form, Hit, Secret, Sieve, placeholder, places_of, stands
+from exact.secrecy.values import GAP, GRAM, SHORTEST, Form, Hit, Secret, Sieve, blanked, placeholder, places_of, stands
 from exact.secrecy.views import DIGITS, HEX, LETTERS, Places, lowered, only, readings, views
 
 _OPEN, _CLOSE = r"(?:<|&lt;|%3C|\\u003[cC])", r"(?:>|&gt;|%3E|\\u003[eE])"
@@ -99,11 +99,11 @@ class Scrubber:
         lower, places = lowered(text), list[tuple[int, int]]()
         for form in self._sieves["plain"].possible(lower):
             if form.is_loose:
-                lower, places = _blanked(lower, places), []
+                lower, places = blanked(lower, places), []
             for hit in places_of(text if form.reading == "exact" else lower, form):
                 yield hit
                 places += [hit[:2]] if not form.is_word else []
-        yield from self._spread(_blanked(lower, places), is_folded)
+        yield from self._spread(blanked(lower, places), is_folded)
 
     def _spread(self, lower: str, is_folded: bool) -> Iterator[Hit]:
         """Yield the secrets of a text in lower case whose characters others separate, or that numbers or letters spell."""
@@ -237,15 +237,6 @@ def _starts(parts: Sequence[str]) -> list[int]:
 def _parts(text: str, at: int) -> bool:
     """Return whether no word goes on over a place in a text."""
     return not re.fullmatch(r"\w\w", text[max(0, at - 1) : at + 1])
-
-
-def _blanked(text: str, places: list[tuple[int, int]]) -> str:
-    """Return a text without the letters at some places. Its length is the same."""
-    parts, last = list[str](), 0
-    for start, end in sorted(places):
-        parts += text[last:start], "\0" * (end - max(start, last))
-        last = max(last, end)
-    return "".join((*parts, text[last:])) if parts else text
 
 
 def _replaced(text: str, places: Iterable[tuple[int, int, str]]) -> str:

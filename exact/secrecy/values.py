@@ -275,8 +275,9 @@ def places_of(text: str, form: Form) -> Iterator[Hit]:
 
     Places of a whole form that overlap are one: a text may repeat a character as often as it likes.
     """
-    size = len(form.text)
+    size, found = len(form.text), list[tuple[int, int]]()
     for offset, anchor in form.anchors:
+        text, found = blanked(text, found), []
         at = text.find(anchor)
         while at >= 0:
             end = at + len(anchor)
@@ -291,8 +292,18 @@ def places_of(text: str, form: Form) -> Iterator[Hit]:
                 start, stop, part = at - before, end + after, form.cased[offset - lost : offset + len(anchor) + gone]
                 if is_found := same >= form.least and not (form.is_loose and strength(part) - _SKIP * (odd + odder) < STRONG):
                     yield start, stop, form, same == size == stop - start
+                    found.append((start, stop))
                 end = stop if is_found else at + 1
             at = text.find(anchor, end)
+
+
+def blanked(text: str, places: list[tuple[int, int]]) -> str:
+    """Return a text without the letters at some places. Its length is the same."""
+    parts, last = list[str](), 0
+    for start, end in sorted(places):
+        parts += text[last:start], "\0" * (end - max(start, last))
+        last = max(last, end)
+    return "".join((*parts, text[last:])) if parts else text
 
 
 def _along(text: str, said: str, is_loose: bool) -> tuple[int, int, int, int]:

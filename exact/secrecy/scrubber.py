@@ -12,7 +12,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from exact.secrecy.values import SHORTEST, STRONG, Secret, Spelling, placeholder, strength
+from exact.secrecy.values import GAP, GRAM, SHORTEST, Form, Hit, Secret, Sieve, blanked, placeholder, places_of, stands
 from exact.secrecy.views import DIGITS, HEX, LETTERS, Places, lowered, only, readings, views
 
 _OPEN, _CLOSE = r"(?:<|&lt;|%3C|\\u003[cC])", r"(?:>|&gt;|%3E|\\u003[eE])"
@@ -21,8 +21,6 @@ _DIGEST = re.compile(r"[0-9a-f]{16,128}")
 _WORD = re.compile(r"[a-z_]{1,24}")
 
 
-_GRAM, _TABLE, _SHORT = 4, 18, 512
-"""Bytes that are looked up first, bits of their hash, and bytes of a text that is too short for that."""
 _LARGE = 1 << 16
 """Characters of a text above which fields are not looked at one by one unless a secret stands in one of them."""
 
@@ -41,92 +39,13 @@ class Found(NamedTuple):
         return placeholder(f"part of {self.name}" if self.is_part else self.name)
 
 
-class _Form:
-    """A spelling of a secret, and how it is found."""
-
-    def __init__(self, name: str, spelling: Spelling) -> None:
-        self.name, self.cased, self.least, self.is_word = name, spelling.text, spelling.least, spelling.is_word
-        self.text = self.cased if spelling.reading == "exact" else lowered(self.cased)
-        if spelling.reading == "apart":
-            self.text = only(self.text, LETTERS)
-        self.is_strong = strength(self.cased) >= STRONG
-        self.reading, size, run = spelling.reading, len(self.text), self.least
-        self.is_whole = run == size
-        """Whether no part of it is looked for."""
-        self.is_loose = spelling.reading == "folded" and not self.is_whole
-        """Whether some characters may be lost, or be others."""
-        if self.is_loose:
-            run = min(run, max(_GRAM, (size - 3) // 2))
-        length = min(run, max(_GRAM, run // 2)) if self.is_loose else max(2 * run - size, min(2 * _GRAM, run))
-        self.anchors = [(at, self.text[at : at + length]) for at in range(run - length, size - length + 1, run - length + 1)]
-        """Parts of the text with their places. Each part that is looked for holds one of them."""
-
-
-_Hit = tuple[int, int, _Form, bool]
-"""A secret in a reading: start, end, its spelling, and whether it is the whole of it."""
-
-
-class _Sieve:
-    """The forms that are looked for in one reading. Few characters of each are looked up first, all in one pass."""
-
-    def __init__(self, width: int) -> None:
-        self._width, self._forms = width, list[_Form]()
-        self._least = 1 << 30
-        self._grams: dict[bytes, list[int]] = {}
-        self._others: list[int] = []
-        self._table: Any = None
-
-    def add(self, form: _Form) -> None:
-        """Look for a form from now on."""
-        for data in {lowered(anchor).encode("utf-8", "surrogatepass") for _, anchor in form.anchors}:
-            grams = [data[at : at + self._width] for at in range(len(data) - self._width + 1)]
-            numbers = self._grams.setdefault(max(grams, key=lambda each: strength(each.decode("latin-1"))), []) if grams else self._others
-            numbers.append(len(self._forms))
-        self._forms.append(form)
-        self._least, self._table = min(self._least, form.least), None
-
-    def possible(self, text: str) -> list[_Form]:
-        """Return the forms that may stand in a text, which is in lower case; whole ones first."""
-        if len(text) < self._least:
-            return []
-        data = text.encode("utf-8", "surrogatepass")
-        numbers = {*self._others, *(number for gram in self._met(data) for number in self._grams[gram])}
-        return sorted((self._forms[each] for each in sorted(numbers)), key=lambda form: not form.is_whole) if numbers else []
-
-    def _met(self, data: bytes) -> set[bytes]:
-        """Return the grams that stand in data."""
-        if len(data) < _SHORT:
-            return {data[at : at + self._width] for at in range(len(data) - self._width + 1)} & self._grams.keys()
-        import numpy as np
-
-        kind, factor = (np.uint32, 2_654_435_761) if self._width == _GRAM else (np.uint64, 11_400_714_819_323_198_485)
-        turn, by = kind(factor), kind(8 * self._width - _TABLE)
-        if self._table is None:
-            self._table = np.zeros(1 << _TABLE, bool)
-            self._table[(np.frombuffer(b"".join(self._grams), kind) * turn) >> by] = True
-        found = set[bytes]()
-        for first in range(self._width):
-            codes = np.frombuffer(data, kind, (len(data) - first) // self._width, first)
-            met = codes[self._table[(codes * turn) >> by]]
-            found.update(each.tobytes() for each in (np.unique(met) if len(met) else ()))
-        return found & self._grams.keys()
-
-
-_GAP, _CHUNK = 16, 3
-"""Most characters between two letters, and most letters together, of a secret whose letters are set apart."""
 _KINDS = tuple(
-    (kind, re.compile(rf"{others}{{{_GAP + 1},}}"), reading)
+    (kind, re.compile(rf"{others}{{{GAP + 1},}}"), reading)
     for kind, others, reading in ((LETTERS, r"[\W_]", "letters"), (HEX, "[^0-9a-f]", "hex"), (DIGITS, "[^0-9]", "digits"))
 )
 """Kinds of characters that are looked at alone, each a part of the one before; gaps that are too long; readings."""
 _READINGS = {"exact": "plain", "folded": "plain", "apart": "letters"}
 """Readings that are sieved as one."""
-_SIGNS = re.compile(r"[\W_]+")
-_ENDS = re.compile(r"^[\W_]+|[\W_]+$")
-_SKIP = 8
-"""Bits that a place costs at which a text differs from a secret."""
-_SKIPS = ((1, 0), (0, 1), (1, 1), (2, 0), (0, 2), (2, 2), (3, 0), (0, 3), (3, 3), (1, 3))
-"""Numbers of characters that are missing, and of those in their place."""
 
 
 class Scrubber:
@@ -135,7 +54,7 @@ class Scrubber:
     def __init__(self, secrets: Iterable[Secret] = ()) -> None:
         self._known: dict[str, Secret] = {}
         """The secret of each known value."""
-        self._sieves: dict[str, _Sieve] = {}
+        self._sieves: dict[str, Sieve] = {}
         """The spellings of all of them by the reading in which they are looked for."""
         self.learn(secrets)
 
@@ -154,12 +73,12 @@ class Scrubber:
                 self._known[secret.value] = secret
                 for each in sorted(secret.spellings):
                     reading = _READINGS.get(each.reading, each.reading)
-                    width = 2 * _GRAM if reading in ("hex", "digits") else _GRAM
-                    self._sieves.setdefault(reading, _Sieve(width)).add(_Form(secret.name, each))
+                    width = 2 * GRAM if reading in ("hex", "digits") else GRAM
+                    self._sieves.setdefault(reading, Sieve(width)).add(Form(secret.name, each))
 
     def find(self, text: str, edges: Container[int] = ()) -> list[Found]:
         """Return the places of secrets in a text, in order and without overlaps. `edges`: places at which words end, whatever is there."""
-        if not self._known or len(text) < SHORTEST or not any(True for each in readings(text) for _ in self._hits(each, is_folded=True)):
+        if not self._known or len(text) < SHORTEST or not self._is_in(text):
             return []
         found = list[Found]()
         for view in views(text):
@@ -171,24 +90,28 @@ class Scrubber:
                     found.append(Found(start, stop, form.name, not is_whole))
         return self._apart(text, found) if found else []
 
-    def _hits(self, text: str, *, is_folded: bool) -> Iterator[_Hit]:
+    def _is_in(self, text: str) -> bool:
+        """Return whether a secret seems to stand in a text."""
+        return any(True for each in readings(text) for _ in self._hits(each, is_folded=True))
+
+    def _hits(self, text: str, *, is_folded: bool) -> Iterator[Hit]:
         """Yield the secrets in a reading of a text."""
         lower, places = lowered(text), list[tuple[int, int]]()
         for form in self._sieves["plain"].possible(lower):
             if form.is_loose:
-                lower, places = _blanked(lower, places), []
-            for hit in _places(text if form.reading == "exact" else lower, form):
+                lower, places = blanked(lower, places), []
+            for hit in places_of(text if form.reading == "exact" else lower, form):
                 yield hit
                 places += [hit[:2]] if not form.is_word else []
-        yield from self._spread(_blanked(lower, places), is_folded)
+        yield from self._spread(blanked(lower, places), is_folded)
 
-    def _spread(self, lower: str, is_folded: bool) -> Iterator[_Hit]:
+    def _spread(self, lower: str, is_folded: bool) -> Iterator[Hit]:
         """Yield the secrets of a text in lower case whose characters others separate, or that numbers or letters spell."""
         if strided := self._sieves.get("strided"):
             for first in range(2):
                 part = lower[first::2]
                 for form in strided.possible(part):
-                    for at, end, _, is_whole in _places(part, form):
+                    for at, end, _, is_whole in places_of(part, form):
                         yield first + 2 * at, first + 2 * end - 1, form, is_whole
         kept = lower
         for kind, far, reading in _KINDS:
@@ -197,9 +120,9 @@ class Scrubber:
             kept = only(kept, kind, is_folded=is_folded)
             origins = Places(lower, kind)
             for form in self._sieves[reading].possible(kept):
-                for at, end, _, is_whole in _places(kept, form):
+                for at, end, _, is_whole in places_of(kept, form):
                     start, stop = origins[at], origins[end - 1] + 1
-                    if stop - start <= (_GAP + 1) * (end - at) and _stands(lower[start:stop], form, far):
+                    if stop - start <= (GAP + 1) * (end - at) and stands(lower[start:stop], form, far):
                         yield start, stop, form, is_whole
 
     def text(self, text: str) -> str:
@@ -256,7 +179,7 @@ class Scrubber:
             text = data.decode()
         except UnicodeDecodeError:
             return self._blotted(data)
-        if len(text) > _LARGE and not any(map(self._is_in, readings(text))):
+        if len(text) > _LARGE and not self._is_in(text):
             return data
         if text[:1] in ("{", "["):
             try:
@@ -314,73 +237,6 @@ def _starts(parts: Sequence[str]) -> list[int]:
 def _parts(text: str, at: int) -> bool:
     """Return whether no word goes on over a place in a text."""
     return not re.fullmatch(r"\w\w", text[max(0, at - 1) : at + 1])
-
-
-def _places(text: str, form: _Form) -> Iterator[_Hit]:
-    """Yield the places of a form in a text, whose case is that of the form.
-
-    Places of a whole form that overlap are one: a text may repeat a character as often as it likes.
-    """
-    size = len(form.text)
-    for offset, anchor in form.anchors:
-        at = text.find(anchor)
-        while at >= 0:
-            end = at + len(anchor)
-            if form.is_whole:
-                while (last := text.rfind(anchor, at + 1, end + size - 1)) >= 0 and last + size > end:
-                    end = last + size
-                yield at, end, form, True
-            else:
-                before, lost, first, odd = _along(text[max(0, at - 2 * size) : at][::-1], form.text[:offset][::-1], form.is_loose)
-                after, gone, last, odder = _along(text[end : end + 2 * size], form.text[offset + len(anchor) :], form.is_loose)
-                same = len(anchor) + first + last
-                start, stop, part = at - before, end + after, form.cased[offset - lost : offset + len(anchor) + gone]
-                if is_found := same >= form.least and not (form.is_loose and strength(part) - _SKIP * (odd + odder) < STRONG):
-                    yield start, stop, form, same == size == stop - start
-                end = stop if is_found else at + 1
-            at = text.find(anchor, end)
-
-
-def _blanked(text: str, places: list[tuple[int, int]]) -> str:
-    """Return a text without the letters at some places. Its length is the same."""
-    parts, last = list[str](), 0
-    for start, end in sorted(places):
-        parts += text[last:start], "\0" * (end - max(start, last))
-        last = max(last, end)
-    return "".join((*parts, text[last:])) if parts else text
-
-
-def _along(text: str, said: str, is_loose: bool) -> tuple[int, int, int, int]:
-    """Return how many characters of two texts go along each other, how many of them are equal, and the number of places where they are not.
-
-    `is_loose`: at up to two places, up to three characters may be missing, added or others.
-    """
-    at = place = same = skips = 0
-    while True:
-        while at < len(text) and place < len(said) and text[at] == said[place]:
-            at, place, same = at + 1, place + 1, same + 1
-        for lost, more in _SKIPS if is_loose and skips < 2 else ():
-            ahead = said[place + lost : place + lost + 3]
-            if len(ahead) == 3 and text.startswith(ahead, at + more):
-                at, place, skips = at + more, place + lost, skips + 1
-                break
-        else:
-            return at, place, same, skips
-
-
-def _stands(text: str, form: _Form, far: re.Pattern[str]) -> bool:
-    """Return whether a form stands in a text as its reading says, and not by chance. `far`: matches a gap that is too long."""
-    if far.search(text):
-        return False
-    if form.reading != "apart":
-        return True
-    longest = max(map(len, parts := _SIGNS.split(text)))
-    if len(parts) == 1 or longest == 1:
-        return len(parts) > 1
-    if form.is_word or not form.is_strong:
-        return False
-    letters = iter(text)
-    return longest <= _CHUNK or all(each in letters for each in _ENDS.sub("", lowered(form.cased)))
 
 
 def _replaced(text: str, places: Iterable[tuple[int, int, str]]) -> str:

@@ -1,4 +1,4 @@
-"""The forms in which one secret value may be written."""
+"""The ways in which a secret value may be written, and how they are found in a text."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import string
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote, quote_plus, unquote
 
-from exact.secrecy.views import LETTERS, fold, only
+from exact.secrecy.views import LETTERS, fold, lowered, only
 
 SHORTEST = 3
 """Least number of characters of a value that is looked for; shorter ones occur everywhere."""
@@ -129,8 +129,7 @@ class Secret:
             for codes in (list(map(ord, text)), list(text.encode())):
                 for reading, forms in _NUMBERS.items():
                     add(reading, ("".join(map(form.format, codes)) for form in forms), share, 2 * _SURE)
-            codes = map(ord, text)
-            add("letters", ["".join(_number(each, string.digits + _ALPHABET) for each in codes)], share, 2 * _SURE)
+            add("letters", ["".join(_number(ord(each), string.digits + _ALPHABET) for each in text)], share, 2 * _SURE)
         return frozenset(found)
 
     @property
@@ -184,3 +183,157 @@ def _number(number: int, digits: str) -> str:
         number, rest = divmod(number, len(digits))
         found = digits[rest] + found
     return found
+
+
+GRAM, _TABLE, _SHORT = 4, 18, 512
+"""Bytes that are looked up first, bits of their hash, and bytes of a text that is too short for that."""
+_FACTOR = 11_400_714_819_323_198_485
+"""Odd factor that spreads numbers of 64 bits (Knuth's multiplicative hashing)."""
+GAP, _CHUNK = 16, 3
+"""Most characters between two letters, and most letters together, of a secret whose letters are set apart."""
+_SIGNS = re.compile(r"[\W_]+")
+_ENDS = re.compile(r"^[\W_]+|[\W_]+$")
+_SKIP = 8
+"""Bits that a place costs at which a text differs from a secret."""
+_SKIPS = ((1, 0), (0, 1), (1, 1), (2, 0), (0, 2), (2, 2), (3, 0), (0, 3), (3, 3), (1, 3))
+"""Numbers of characters that are missing, and of those in their place."""
+
+
+class Form:
+    """A spelling of a secret, and how it is found."""
+
+    def __init__(self, name: str, spelling: Spelling) -> None:
+        self.name, self.cased, self.least, self.is_word = name, spelling.text, spelling.least, spelling.is_word
+        self.text = self.cased if spelling.reading == "exact" else lowered(self.cased)
+        if spelling.reading == "apart":
+            self.text = only(self.text, LETTERS)
+        self.is_strong = strength(self.cased) >= STRONG
+        self.reading, size, run = spelling.reading, len(self.text), self.least
+        self.is_whole = run == size
+        """Whether no part of it is looked for."""
+        self.is_loose = spelling.reading == "folded" and not self.is_whole
+        """Whether some characters may be lost, or be others."""
+        if self.is_loose:
+            run = min(run, max(GRAM, (size - 3) // 2))
+        length = min(run, max(GRAM, run // 2)) if self.is_loose else max(2 * run - size, min(2 * GRAM, run))
+        self.anchors = [(at, self.text[at : at + length]) for at in range(run - length, size - length + 1, run - length + 1)]
+        """Parts of the text with their places. Each part that is looked for holds one of them."""
+
+
+Hit = tuple[int, int, Form, bool]
+"""A secret in a reading: start, end, its spelling, and whether it is the whole of it."""
+
+
+class Sieve:
+    """The forms that are looked for in one reading. Few characters of each are looked up first, all in one pass."""
+
+    def __init__(self, width: int) -> None:
+        self._width, self._forms = width, list[Form]()
+        self._least = 1 << 30
+        self._grams: dict[bytes, list[int]] = {}
+        self._others: list[int] = []
+        self._table: Any = None
+
+    def add(self, form: Form) -> None:
+        """Look for a form from now on."""
+        for data in {lowered(anchor).encode("utf-8", "surrogatepass") for _, anchor in form.anchors}:
+            grams = [data[at : at + self._width] for at in range(len(data) - self._width + 1)]
+            numbers = self._grams.setdefault(max(grams, key=lambda each: strength(each.decode("latin-1"))), []) if grams else self._others
+            numbers.append(len(self._forms))
+        self._forms.append(form)
+        self._least, self._table = min(self._least, form.least), None
+
+    def possible(self, text: str) -> list[Form]:
+        """Return the forms that may stand in a text, which is in lower case; whole ones first."""
+        if len(text) < self._least:
+            return []
+        data = text.encode("utf-8", "surrogatepass")
+        numbers = {*self._others, *(number for gram in self._met(data) for number in self._grams[gram])}
+        return sorted((self._forms[each] for each in sorted(numbers)), key=lambda form: not form.is_whole) if numbers else []
+
+    def _met(self, data: bytes) -> set[bytes]:
+        """Return the grams that stand in data."""
+        if len(data) < _SHORT:
+            return {data[at : at + self._width] for at in range(len(data) - self._width + 1)} & self._grams.keys()
+        import numpy as np
+
+        kind: Any = np.uint32 if self._width == GRAM else np.uint64
+        turn, by = kind(_FACTOR >> (64 - 8 * self._width) | 1), kind(8 * self._width - _TABLE)
+        if self._table is None:
+            self._table = np.zeros(1 << _TABLE, bool)
+            self._table[(np.frombuffer(b"".join(self._grams), kind) * turn) >> by] = True
+        found = set[bytes]()
+        for first in range(self._width):
+            codes = np.frombuffer(data, kind, (len(data) - first) // self._width, first)
+            met = codes[self._table[(codes * turn) >> by]]
+            found.update(each.tobytes() for each in (np.unique(met) if len(met) else ()))
+        return found & self._grams.keys()
+
+
+def places_of(text: str, form: Form) -> Iterator[Hit]:
+    """Yield the places of a form in a text, whose case is that of the form.
+
+    Places of a whole form that overlap are one: a text may repeat a character as often as it likes.
+    """
+    size, found = len(form.text), list[tuple[int, int]]()
+    for offset, anchor in form.anchors:
+        text, found = blanked(text, found), []
+        at = text.find(anchor)
+        while at >= 0:
+            end = at + len(anchor)
+            if form.is_whole:
+                while (last := text.rfind(anchor, at + 1, end + size - 1)) >= 0 and last + size > end:
+                    end = last + size
+                yield at, end, form, True
+            else:
+                before, lost, first, odd = _along(text[max(0, at - 2 * size) : at][::-1], form.text[:offset][::-1], form.is_loose)
+                after, gone, last, odder = _along(text[end : end + 2 * size], form.text[offset + len(anchor) :], form.is_loose)
+                same = len(anchor) + first + last
+                start, stop, part = at - before, end + after, form.cased[offset - lost : offset + len(anchor) + gone]
+                if is_found := same >= form.least and not (form.is_loose and strength(part) - _SKIP * (odd + odder) < STRONG):
+                    yield start, stop, form, same == size == stop - start
+                    found.append((start, stop))
+                end = stop if is_found else at + 1
+            at = text.find(anchor, end)
+
+
+def blanked(text: str, places: list[tuple[int, int]]) -> str:
+    """Return a text without the letters at some places. Its length is the same."""
+    parts, last = list[str](), 0
+    for start, end in sorted(places):
+        parts += text[last:start], "\0" * (end - max(start, last))
+        last = max(last, end)
+    return "".join((*parts, text[last:])) if parts else text
+
+
+def _along(text: str, said: str, is_loose: bool) -> tuple[int, int, int, int]:
+    """Return how many characters of two texts go along each other, how many of them are equal, and the number of places where they are not.
+
+    `is_loose`: at up to two places, up to three characters may be missing, added or others.
+    """
+    at = place = same = skips = 0
+    while True:
+        while at < len(text) and place < len(said) and text[at] == said[place]:
+            at, place, same = at + 1, place + 1, same + 1
+        for lost, more in _SKIPS if is_loose and skips < 2 else ():
+            ahead = said[place + lost : place + lost + 3]
+            if len(ahead) == 3 and text.startswith(ahead, at + more):
+                at, place, skips = at + more, place + lost, skips + 1
+                break
+        else:
+            return at, place, same, skips
+
+
+def stands(text: str, form: Form, far: re.Pattern[str]) -> bool:
+    """Return whether a form stands in a text as its reading says, and not by chance. `far`: matches a gap that is too long."""
+    if far.search(text):
+        return False
+    if form.reading != "apart":
+        return True
+    longest = max(map(len, parts := _SIGNS.split(text)))
+    if len(parts) == 1 or longest == 1:
+        return len(parts) > 1
+    if form.is_word or not form.is_strong:
+        return False
+    letters = iter(text)
+    return longest <= _CHUNK or all(each in letters for each in _ENDS.sub("", lowered(form.cased)))

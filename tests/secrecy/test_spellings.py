@@ -16,8 +16,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from exact.environments.browser.secrets import SecretMasking
+from exact.environments.sites.accounts import Login
+from exact.environments.sites.site import Account
+from exact.errors import InfrastructureError
 from exact.secrecy.scrubber import Scrubber
 from exact.secrecy.values import Secret
+from exact.task import Outcome
 
 VALUES = ("Kelp/Heron_28$r#tV", "qX7!vMn2zLp9", "tide-Mangrove.41*Yw=k", "Tr0ub4dor&3!x")
 LOOKS = str.maketrans("aceopxyACEHKMOPTX", "асеорхуАСЕНКМОРТХ")
@@ -167,11 +172,26 @@ def test_a_secret_is_replaced_in_a_spelling_and_the_text_around_stays(spelling: 
         assert len(left) <= max(2, len(written) // (2 if spelling.endswith("in the middle") else 4)), (written, done)
 
 
+def test_a_large_file_is_scrubbed_too() -> None:
+    filled = [{"name": each} for each in ordinary("words", 1).split() * 30]
+    done = json.loads(Scrubber([Secret("word", VALUES[0])]).data(json.dumps([*filled, {"name": codes("{}")(VALUES[0])}]).encode()))
+    assert done == [*filled, {"name": "<secret:word>"}]
+    assert Scrubber([Secret("word", VALUES[0])]).data(data := json.dumps(filled * 9).encode()) == data
+
+
 def test_a_part_does_not_stand_for_the_value() -> None:
     scrubber = Scrubber([Secret("word", VALUES[0])])
     assert scrubber.text(f"a {VALUES[0]} b") == "a <secret:word> b"
     assert scrubber.text(f"a {VALUES[0][:-1]} b") == "a <secret:part of word> b"
     assert scrubber.texts([f"a {VALUES[0][:12]}", f"{VALUES[0][12:]} b"]) == ["a <secret:word>", " b"]
+
+
+def test_an_answer_with_a_part_is_not_scored() -> None:
+    login = Login(Account(name="a", fields={"word": VALUES[0]}), {})
+    masking = SecretMasking(lambda: [login])
+    assert masking.revealed(Outcome(actions=(), answer=masking.mask(f"it is {VALUES[0]}"))).answer == f"it is {VALUES[0]}"
+    with pytest.raises(InfrastructureError, match="stands for no secret"):
+        masking.revealed(Outcome(actions=(), answer=masking.mask(f"it is {VALUES[0][:-1]}")))
 
 
 @pytest.mark.parametrize(
@@ -191,10 +211,11 @@ def test_words_of_which_a_weak_value_is_made_stay(value: str, text: str) -> None
     assert Scrubber([Secret("word", value)]).text(text) == text
 
 
-def test_parts_of_values_that_only_look_like_secrets_stay() -> None:
+def test_parts_of_user_names_and_of_values_that_only_look_like_secrets_stay() -> None:
     address = "http://127.0.0.1:4123/catalogue/page-1?of=2"
     assert Scrubber([Secret("storage last", address, presumed=True)]).text(address[:-4]) == address[:-4]
-    assert Scrubber([Secret("user", "rosemary.harbour-52")]).text("rosemary.harbour-5 and ROSEMARY.harbour") != ""
+    text = "rosemary.harbour-5 and ROSEMARY.harbour"
+    assert Scrubber([Secret("user", "rosemary.harbour-52")]).text(text) == text
 
 
 STRONG = st.builds(

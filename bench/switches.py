@@ -44,7 +44,7 @@ from exact.environments.restore.slot import Slot
 from exact.models.scripted import Question, ScriptedServer
 from exact.runs.attempt.agent_calls import AgentCalls
 from exact.runs.journal import events as ev
-from exact.runs.journal.journalled_model import JournalledModel
+from exact.runs.journal.spending import JournalledModel
 from exact.runs.runner import Runner, create, reopen
 from exact.search.base import Selection
 from exact.task import Task

@@ -32,7 +32,7 @@ from exact.runs.attempt.memory import MemoryRounds, check_memory, open_run_memor
 from exact.runs.attempt.person import Ask
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import Journal, read_journal
-from exact.runs.journal.journalled_model import JournalledModel
+from exact.runs.journal.spending import JournalledModel
 from exact.runs.journal.state import AttemptState, fold
 from exact.runs.journal.store import Manifest, ResultLine, RunFolder, log_error, write_whole
 from exact.runs.journal.versions import versions

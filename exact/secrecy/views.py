@@ -159,7 +159,7 @@ def lowered(text: str) -> str:
     return lower if len(lower) == len(text) else "".join(each if len(low := each.lower()) > 1 else low for each in text)
 
 
-class Kind(NamedTuple):
+class CharacterKind(NamedTuple):
     """A kind of characters."""
 
     dropped: bytes
@@ -168,13 +168,13 @@ class Kind(NamedTuple):
     """Matches one character of the kind."""
 
 
-LETTERS = Kind(bytes(each for each in range(128) if not chr(each).isalnum()), re.compile(r"[^\W_]"))
-HEX = Kind(bytes(each for each in range(256) if each not in b"0123456789abcdef"), re.compile("[0-9a-f]"))
-DIGITS = Kind(bytes(each for each in range(256) if each not in b"0123456789"), re.compile("[0-9]"))
+LETTERS = CharacterKind(bytes(each for each in range(128) if not chr(each).isalnum()), re.compile(r"[^\W_]"))
+HEX = CharacterKind(bytes(each for each in range(256) if each not in b"0123456789abcdef"), re.compile("[0-9a-f]"))
+DIGITS = CharacterKind(bytes(each for each in range(256) if each not in b"0123456789"), re.compile("[0-9]"))
 _BLOCK = 128
 
 
-def only(text: str, kind: Kind, *, is_folded: bool = False) -> str:
+def only(text: str, kind: CharacterKind, *, is_folded: bool = False) -> str:
     """Return the characters of a kind in a text."""
     if kind is LETTERS and not is_folded and not text.isascii():
         text = _OTHER_SIGNS.sub("", text)
@@ -184,7 +184,7 @@ def only(text: str, kind: Kind, *, is_folded: bool = False) -> str:
 class Places:
     """The places of the characters of a kind in a text."""
 
-    def __init__(self, text: str, kind: Kind) -> None:
+    def __init__(self, text: str, kind: CharacterKind) -> None:
         self._text, self._kind = text, kind
 
     @cached_property

@@ -22,7 +22,7 @@ from exact.environments.browser.network.confirmation import Confirmations
 from exact.environments.browser.network.deny import DenyList
 from exact.environments.browser.network.flow import SecretFlow
 from exact.environments.browser.network.gate import Gate, writable
-from exact.environments.browser.network.message import Cookie
+from exact.environments.browser.network.message import StoredCookie
 from exact.environments.browser.network.rules import PolicyRules
 from exact.environments.browser.observe import redaction
 from exact.environments.browser.observer import Observer
@@ -382,7 +382,7 @@ class BrowserEpisode:
             confirmations=Confirmations(ask, self.tabs.timeouts.unlimited), readmit=self._readmit,
         )  # fmt: skip
 
-    async def _cookies(self, url: str) -> Sequence[Cookie]:
+    async def _cookies(self, url: str) -> Sequence[StoredCookie]:
         """Return the cookies that a request to an address carries."""
         return await cookies_of(self._context, url) if self._context else ()
 

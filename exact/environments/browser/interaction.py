@@ -18,7 +18,7 @@ from exact.action import Action
 from exact.environments.base import SideEffect
 from exact.environments.browser.act.act import act
 from exact.environments.browser.act.action_context import ActionContext, PartialAction
-from exact.environments.browser.network.message import Cookie
+from exact.environments.browser.network.message import StoredCookie
 from exact.environments.browser.observer import Observer
 from exact.environments.browser.page.cdp import TOO_LARGE, PageTooLarge, script_call
 from exact.environments.browser.page.clipboard import Clipboard
@@ -56,7 +56,7 @@ class Interaction:
         self._files: dict[str, Path] = {}
         self._clipboard: Clipboard | None = None
         self._addresses: Sequence[str] = ()
-        self._cookies: Sequence[Cookie] = ()
+        self._cookies: Sequence[StoredCookie] = ()
         """Addresses in the documents of the present tab, and cookies of the context, before a secret is typed."""
 
     def begin(self, files: dict[str, Path], clipboard: Clipboard | None) -> None:
@@ -159,10 +159,10 @@ class Interaction:
         )  # fmt: skip
 
 
-async def cookies_of(context: BrowserContext, url: str = "") -> tuple[Cookie, ...]:
+async def cookies_of(context: BrowserContext, url: str = "") -> tuple[StoredCookie, ...]:
     """Return the cookies of a browser context, or those that a request to an address carries. May raise Playwright's Error."""
     found = await context.cookies(url or None)
-    return tuple(Cookie(each.get("domain", ""), each.get("path", ""), each.get("name", ""), each.get("value", "")) for each in found)
+    return tuple(StoredCookie(each.get("domain", ""), each.get("path", ""), each.get("name", ""), each.get("value", "")) for each in found)
 
 
 def marked_late(effects: Sequence[SideEffect]) -> tuple[SideEffect, ...]:

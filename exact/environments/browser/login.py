@@ -60,7 +60,7 @@ class _StoredOrigin(msgspec.Struct, frozen=True):
 
 
 class _StoredCookie(msgspec.Struct, frozen=True):
-    """Cookie in a file. Playwright checks its other fields."""
+    """StoredCookie in a file. Playwright checks its other fields."""
 
     name: str
     value: str

@@ -22,8 +22,7 @@ from exact.reflection.base import Kind, Memory
 from exact.reflection.record import marks
 from exact.runs.attempt.live import BY_PERSON, LiveEnvironment
 from exact.runs.attempt.observations import agent_context, ancestry
-from exact.runs.attempt.person import Ask, AttemptPerson
-from exact.runs.attempt.signal import Signal
+from exact.runs.attempt.person import Ask, AttemptPerson, Signal
 from exact.runs.journal import events as ev
 from exact.runs.journal.commands import Command, Mailbox, mailbox
 from exact.runs.journal.file import Journal

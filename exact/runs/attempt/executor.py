@@ -26,8 +26,8 @@ from exact.errors import AnswerError, BudgetExceeded, EnvironmentFailure, ModelE
 from exact.runs.attempt.agent_calls import AgentCalls, Answered
 from exact.runs.attempt.attempt_context import AttemptContext
 from exact.runs.attempt.live_snapshot import LiveSnapshots
+from exact.runs.attempt.person import Signal
 from exact.runs.attempt.rollout import Rollouts
-from exact.runs.attempt.signal import Signal
 from exact.runs.attempt.simulate import Simulator
 from exact.runs.attempt.slots import Slots
 from exact.runs.attempt.workers import Workers

@@ -2,6 +2,8 @@
 
 Each question and each answer is journalled. Without an answer in time a write is refused. An attempt in which a person did more than to
 agree is marked as touched, and has no benchmark score.
+
+A wake-up call for every coroutine that waits for a change, such as an answer.
 """
 
 from __future__ import annotations
@@ -17,7 +19,6 @@ from exact.config import BrowserConfig
 from exact.environments.base import PersonQuestion
 from exact.errors import ActionError
 from exact.reflection.record import action_label
-from exact.runs.attempt.signal import Signal
 from exact.runs.journal import events as ev
 from exact.runs.journal.state import AttemptState
 from exact.runs.journal.store import Blobs
@@ -26,6 +27,30 @@ from exact.search.tree import Node
 Ask = Callable[[PersonQuestion], Awaitable[str | bool | None]]
 """Asks a person. Returns True or "yes" to allow, a text to answer a question; anything else refuses. It is cancelled when it is late."""
 _YES = ("yes", "y", "true", "allow")
+
+
+class Signal:
+    """Wakes every coroutine that is waiting when it fires. A coroutine that begins to wait later waits for the next firing."""
+
+    def __init__(self) -> None:
+        self._waiting: asyncio.Future[None] | None = None
+        self.count = 0
+        """Number of times that it has fired."""
+
+    def fire(self) -> None:
+        """Wake all waiting coroutines."""
+        self.count += 1
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None and not waiting.done():
+            waiting.set_result(None)
+
+    async def wait(self, since: int | None = None) -> None:
+        """Wait until the signal fires. `since`: a count; if the signal has fired since then, return at once."""
+        if since is not None and self.count != since:
+            return
+        if self._waiting is None:
+            self._waiting = asyncio.get_running_loop().create_future()
+        await asyncio.shield(self._waiting)
 
 
 class AttemptPerson:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from exact.action import Action
 from exact.config import Config, RecordedConfig, SearchConfig
+from exact.environments.base import SideEffect
 from exact.errors import JournalError
 from exact.runs.journal import events as ev
-from exact.runs.journal.digest import beyond
 from exact.runs.journal.spending import Spending
 from exact.search.base import Algorithm, Decision, Diverged, Done, Result, Selection, Stepped, Wait
 from exact.search.intervention import expand, prune, reserve_recorded
@@ -25,6 +26,9 @@ WAIT = Action("wait", (), "wait")
 """Action that is journalled for a state that changed by itself: time passed. Another environment waits too to reach that state."""
 EVALUATIONS = 3
 """Evaluations of one state by `value.kind: llm` if the configuration sets no number: see docs/results/search.md."""
+
+_MOVED = "~"
+"""First character of a digest of what moved; the other digests are of writes."""
 
 
 class AskMoment(NamedTuple):
@@ -256,6 +260,20 @@ class SearchState:
         if is_subtree_kept and self.tree.root is foreseen and not self.tree.root.leaf:
             self.plan = rest
         self.effects[self.tree.root.id] = event
+
+
+def beyond(before: str, effects: Sequence[SideEffect], info: Mapping[str, str]) -> str:
+    """Return what tells states apart that look equal: sorted digests of the writes on the path, each address once, and of what moved."""
+    writes = {f"{e.method} {e.url.partition('?')[0]}" for e in effects if e.is_write}
+    digests = {hashlib.blake2b(each.encode(), digest_size=4).hexdigest() for each in writes}
+    if moved := info.get("moved"):
+        digests.add(_MOVED + hashlib.blake2b(moved.encode(), digest_size=4).hexdigest())
+    return " ".join(sorted({*before.split(), *digests}))
+
+
+def written(beyond: str) -> set[str]:
+    """Return the digests in `beyond` that are of writes."""
+    return {digest for digest in beyond.split() if not digest.startswith(_MOVED)}
 
 
 def with_wait(edges: Sequence[Edge]) -> list[Edge]:

@@ -10,7 +10,7 @@ import pytest
 from exact.errors import BudgetExceeded
 from exact.models.base import AnswerForm, ChatAnswer, ChatRequest, Choice, Display, Message, Sampling, Text, Usage
 from exact.runs.journal import events as ev
-from exact.runs.journal.journalled_model import JournalledModel
+from exact.runs.journal.spending import JournalledModel
 from exact.runs.journal.state import AttemptState
 from exact.runs.journal.store import Blobs
 from exact.search.base import Selection

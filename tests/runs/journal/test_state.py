@@ -16,8 +16,8 @@ from exact.environments.toy.known import ToyGraph, bandit, chain, deceptive_chai
 from exact.errors import JournalError
 from exact.runs.attempt.simulate import expected_returns
 from exact.runs.journal import events as ev
-from exact.runs.journal.digest import beyond, written
 from exact.runs.journal.file import read_journal
+from exact.runs.journal.search_state import beyond, written
 from exact.runs.journal.state import AttemptState, fold
 from exact.search.base import Selection
 from exact.search.inspect.export import to_json

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, fields
 from urllib.parse import unquote
 
-from exact.environments.browser.network.message import Cookie, Message
+from exact.environments.browser.network.message import Outgoing, StoredCookie
 from exact.origins import origin, split_url
 
 MOST_PARTS, LONGEST_PATH = 16, 96
@@ -53,7 +53,7 @@ class SecretFlow:
     """Addresses that stood in a document, or were requested, before a secret was typed, by origin."""
     headers: set[tuple[str, str]] = field(default_factory=set)
     """Headers that were sent before a secret was typed, with names in lower case."""
-    cookies: set[Cookie] = field(default_factory=set)
+    cookies: set[StoredCookie] = field(default_factory=set)
     """Cookies of the context before a secret was typed."""
     script_origins: set[str] = field(default_factory=set)
     """Origins of scripts that were requested before a secret was typed."""
@@ -105,7 +105,7 @@ class SecretFlow:
         """Return whether an address stood in a document, or was requested, before a secret was typed."""
         return url in self.known.get(origin(url), ())
 
-    def note_cookies(self, cookies: Iterable[Cookie]) -> None:
+    def note_cookies(self, cookies: Iterable[StoredCookie]) -> None:
         """Remember the cookies that the context has before the first secret is typed."""
         if not self.typed:
             self.cookies.update(cookies)
@@ -151,7 +151,7 @@ class SecretFlow:
             self.knowing |= origins
 
 
-def refusal(flow: SecretFlow, message: Message) -> str:
+def refusal(flow: SecretFlow, message: Outgoing) -> str:
     """Return the reason why a document that may know a secret may not send a message to another origin; empty if it may."""
     url, source, target = message.url + message.fragment, message.source, origin(message.url)
     if message.method != "GET" or message.body or not message.is_whole:
@@ -175,7 +175,7 @@ def refusal(flow: SecretFlow, message: Message) -> str:
     return "" if flow.parts[target] < MOST_PARTS else f"{MOST_PARTS} parts of the page were sent for at {target}"
 
 
-def count(flow: SecretFlow, message: Message) -> None:
+def count(flow: SecretFlow, message: Outgoing) -> None:
     """Count a message that a document which may know a secret sends to another origin."""
     if not flow.is_known(message.url + message.fragment):
         flow.parts[origin(message.url)] += 1

@@ -17,7 +17,7 @@ Channel = Literal["page", "form", "request", "upload", "part", "beacon", "report
 """Ways out of a browser context. A download leaves as a `page`, a worker's request as a `request`, a frame of a WebSocket as a `socket`."""
 
 
-class Cookie(NamedTuple):
+class StoredCookie(NamedTuple):
     """A cookie of a browser context."""
 
     domain: str
@@ -26,7 +26,7 @@ class Cookie(NamedTuple):
     value: str
 
 
-class Message(NamedTuple):
+class Outgoing(NamedTuple):
     """Something that would leave a browser context, before it does."""
 
     method: str
@@ -56,7 +56,7 @@ class Message(NamedTuple):
     """Body of the request that was redirected here."""
     fragment: str = ""
     """The part of a navigation's address behind `#`, with it. It is not sent, but the document there reads it."""
-    cookies: Iterable[Cookie] = ()
+    cookies: Iterable[StoredCookie] = ()
     """Cookies that a request carries, if its sender may know a typed secret."""
     is_whole: bool = True
     """Whether the body was read as a whole."""

@@ -107,8 +107,6 @@ class SearchConfig(Strict, frozen=True, kw_only=True):
     """Prior from which an action is committed without a search, unless it is presumed to write or the value falls. None: never."""
     enough: Share | None = None
     """Value from which a terminal state, confirmed by an independent evaluation, ends the search. None: never."""
-    early: bool = False
-    """Stop once more iterations cannot change the decision."""
     commit: Literal["replan", "plan"] = "replan"
     """replan: one action is committed, then a new search begins. plan: the whole path is committed, until the environment differs from the
     prediction."""

@@ -58,7 +58,6 @@ class MCTS(Work):
         revisit        an end backs up its known value again (`repeat`), or is closed after `evaluations` evaluations (`exhaust`)
         think          prior in [0, 1] from which an action is committed without a search
         enough         value in [0, 1] from which a confirmed end stops the search
-        early          whether to stop once the decision can no longer change
         plan           whether a decision is a whole path
         widening       scale of progressive widening: `ceil(scale * sqrt(N))` children at N visits (Coulom 2007, Chaslot et al. 2008)
         reevaluations  last iterations, reserved for the root's candidates within `z` errors of each other (rules/reevaluate.py)
@@ -80,7 +79,6 @@ class MCTS(Work):
         revisit: Literal["exhaust", "repeat"] = "exhaust",
         think: float | None = None,
         enough: float | None = None,
-        early: bool = False,
         plan: bool = False,
         widening: float | None = None,
         reevaluations: int = 0,
@@ -91,11 +89,11 @@ class MCTS(Work):
         super().__init__(k=k, iterations=iterations, **more)
         self.rule, self.final, self.depth = rule or puct(c), final, depth
         self.expansion, self.revisit = expansion, revisit
-        self.think, self.enough, self.early = think, enough, early
+        self.think, self.enough = think, enough
         self.plan, self.widening = plan, widening
         self.reevaluations, self.z, self.noise = reevaluations, z, noise
         self.after: tuple[Need, ...] = ("value",) if expansion == "lazy" else ("value", "proposals")
-        self.stops = early or think is not None or enough is not None
+        self.stops = think is not None or enough is not None
         self.stepping: tuple[Need, ...] = ("step", *self.after)
 
     def ask(self, tree: Tree) -> Selection | Wait | Done:
@@ -288,9 +286,6 @@ class MCTS(Work):
                 return self._finish(tree, "an end was good enough, and confirmed")
             if tree.iterations + tree.root.in_flight < tree.allowed and (end := unconfirmed_end(tree, self.enough)) is not None:
                 return self.select_state(tree, self._path(tree, end), end, "value", draw=end.evaluations, confirms=True)
-        left = max(0, tree.allowed - tree.iterations)  # failures in flight may overdraw it
-        if self.early and tree.root.visited and self.final.settled(tree, tree.root, left):
-            return self._finish(tree, "the decision can no longer change")
         return None
 
     def _path(self, tree: Tree, node: Node) -> Path:

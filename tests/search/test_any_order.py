@@ -169,7 +169,6 @@ def any_of(name: str, dice: random.Random, c: float) -> Work:
             depth=depth,
             evaluations=dice.randint(1, 3),
             enough=dice.choice([None, 0.5]),
-            early=dice.random() < 0.3,
             expansion=dice.choice(["lazy", "eager", "speculative"]),
             widening=dice.choice([None, 1.0]),
         )

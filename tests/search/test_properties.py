@@ -34,7 +34,6 @@ CONFIGS: st.SearchStrategy[SearchConfig] = st.builds(
     candidates=st.sampled_from(["best", "sampled"]),
     widening=st.sampled_from([None, 1.0]),
     enough=st.sampled_from([None, 0.8]),
-    early=st.booleans(),
 )
 LUCK = {"seed": st.integers(0, 2**32), "workers": st.integers(1, 5), "trouble": st.sampled_from([0.0, 0.1, 0.5])}
 
@@ -181,6 +180,6 @@ def test_a_search_that_has_overdrawn_its_iterations_knows_that_none_is_left() ->
     """Workers fail, and what they had begun counts: there may be less than nothing left to change the decision with."""
     config = SearchConfig(
         iterations=2, k=1, depth=1, retries=0, c=0.0, first_play="parent", expansion="lazy",
-        revisit="exhaust", backup="mean", enough=0.8, early=True, evaluations=1,
+        revisit="exhaust", backup="mean", enough=0.8, evaluations=1,
     )  # fmt: skip
     Weather(config, seed=4619, workers=1, trouble=0.1).go()

@@ -44,7 +44,6 @@ EFFECTS: dict[str, tuple[Settings, Any, Any]] = {
     "final": ({}, "visits", "value"),
     "think": ({"expansion": "eager"}, None, 0.1),
     "enough": ({}, None, 0.3),
-    "early": ({"final": "visits"}, False, True),
     "commit": ({}, "replan", "plan"),
     "breadth": ({"algorithm": "beam", "iterations": 25}, 1, 4),
     "options": ({"algorithm": "gumbel"}, {}, {"scale": 3.0}),

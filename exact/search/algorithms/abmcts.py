@@ -43,7 +43,7 @@ class ABMCTS(MCTS):
     def __init__(self, *, belief: Belief | None = None, policies: int = 1, patience: int = 4, **more: Any) -> None:
         self.belief: Belief = belief or Beta()
         self.policies, self.patience = policies, patience
-        final = FinalChoice(self._order, _alone, "the highest posterior mean")
+        final = FinalChoice(self._order, "the highest posterior mean")
         super().__init__(final=final, k=1, **more)
 
     # --- walking
@@ -192,8 +192,3 @@ def _open_path(tree: Tree, node: Node) -> Path | None:
         path.append((node.parent, node.parent.edges[node.via]))
         node = node.parent
     return path[::-1]
-
-
-def _alone(tree: Tree, node: Node, left: int) -> bool:
-    """Return False: another draw may always add an action."""
-    return False

@@ -42,7 +42,7 @@ class Gumbel(MCTS):
     ) -> None:
         self.sigma = sigma if sigma is not None else by_noise()
         self.considered, self.scale, self.late = considered, scale, halving == "visits"
-        final = FinalChoice(self._order, _alone, "the highest prior and value of those that were left")
+        final = FinalChoice(self._order, "the highest prior and value of those that were left")
         super().__init__(rule=improved(self.sigma), final=final, **more)
 
     def replan(self, tree: Tree, left: int | None) -> None:
@@ -146,8 +146,3 @@ def gumbel(tree: Tree, node: Node, index: int) -> float:
     """Return one draw of the standard Gumbel distribution for an edge: `-ln(-ln u)`."""
     u = uniform(tree.seed, "gumbel", node.id, index)
     return -math.log(-math.log(min(max(u, 2.0**-64), 1 - 2.0**-53)))
-
-
-def _alone(tree: Tree, node: Node, left: int) -> bool:
-    """Return whether only one action may be committed: any score may still change."""
-    return len([edge for edge in node.edges if not edge.futile]) == 1

@@ -1,4 +1,4 @@
-"""The final choice: the action to commit when a search has ended, and when that choice can no longer change.
+"""The final choice: the action to commit when a search has ended.
 
 Decisions without a readable evaluation: the policy's first choice, as without a search.
 
@@ -34,11 +34,9 @@ CLEARLY = 0.1
 
 @dataclass(frozen=True)
 class FinalChoice:
-    """An order of a root's edges, best first, and a test whether more iterations could change the first."""
+    """An order of a root's edges, best first."""
 
     order: Callable[[Tree, Node], list[int]]
-    settled: Callable[[Tree, Node, int], bool]
-    """Test that takes the tree, the node and the number of iterations left."""
     reason: str
 
 
@@ -128,53 +126,11 @@ def backing(edge: Edge) -> int:
     return max(1, child.evaluations) if child is not None and child.leaf else 1
 
 
-def _outvoted(tree: Tree, node: Node, left: int) -> bool:
-    """Return whether the lead in visits exceeds the iterations left, and no edge is ranked by its Q instead."""
-    possible = [edge for edge in node.edges if not edge.futile]
-    if any(edge.settled or edge.unsearched or _has_unseen(edge) for edge in possible):
-        return False
-    ranked = sorted(possible, key=lambda edge: -edge.visits)
-    return bool(ranked) and all(ranked[0].visits - edge.visits - edge.in_flight > left for edge in ranked[1:])
-
-
-def _outdone(z: float = 0.0, noise: float = 0.0) -> Callable[[Tree, Node, int], bool]:
-    """Return the test for choices by value.
-
-    It holds if the choice stays even when all iterations left go to another action and return 1, or to the first and return 0.
-    """
-
-    def settled(tree: Tree, node: Node, left: int) -> bool:
-        possible = [edge for edge in node.edges if not edge.futile]
-        error = z * max(tree.noise, noise)
-        if not any(edge.visits for edge in possible) or any(edge.unsearched or _has_unseen(edge) for edge in possible):
-            return False
-        first = max((edge for edge in possible if edge.visits), key=lambda edge: edge.q - error / math.sqrt(edge.visits))
-        worst = first.total / (first.visits + left) - error / math.sqrt(first.visits)
-        return all(edge is first or worst > _hope(edge, left, error) for edge in possible)
-
-    return settled
-
-
-def _has_unseen(edge: Edge) -> bool:
-    """Return whether an outcome is unseen, so that the rules for unseen actions decide."""
-    return any(child.unseen for child in edge.outcomes)
-
-
-def _hope(edge: Edge, left: int, error: float) -> float:
-    """Return the highest lower bound that an edge can reach with the iterations left."""
-    if edge.closed:
-        return edge.q - error / math.sqrt(edge.visits) if edge.visits else -math.inf
-    visits = edge.visits + left
-    return (edge.total + left) / visits - error / math.sqrt(visits) if visits else -math.inf
-
-
-VISITS = FinalChoice(lambda tree, node: most_visited(node), _outvoted, "most visits")
+VISITS = FinalChoice(lambda tree, node: most_visited(node), "most visits")
 """Robust child: most visits."""
-VALUE = FinalChoice(lambda tree, node: most_valued(node), _outdone(), "the highest value")
+VALUE = FinalChoice(lambda tree, node: most_valued(node), "the highest value")
 """Max child: highest Q."""
-MAX_ROBUST = FinalChoice(
-    _max_robust, lambda tree, node, left: _outvoted(tree, node, left) and _outdone()(tree, node, left), "most visits and the highest value"
-)
+MAX_ROBUST = FinalChoice(_max_robust, "most visits and the highest value")
 """Max-robust child (Coulom 2007): first by both; otherwise most visits."""
 
 
@@ -185,7 +141,7 @@ def lower_bound(z: float = 1.0, noise: float = NOISE) -> FinalChoice:
     more than the evaluator's error. With many workers visits are spread by work in flight as well as by Q, so this is the default: see
     bench/search_quality.py and bench/parallel_search.py.
     """
-    return FinalChoice(_lower_bound(z, noise), _outdone(z, noise), "the highest lower bound")
+    return FinalChoice(_lower_bound(z, noise), "the highest lower bound")
 
 
 LOWER_BOUND = lower_bound()

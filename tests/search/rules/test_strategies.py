@@ -14,7 +14,7 @@ from exact.search.base import Done, Need, Proposed, Selection, Stepped, Wait
 from exact.search.registry import algorithm, final_choice, rule
 from exact.search.rules import select
 from exact.search.rules.backup import maximum
-from exact.search.rules.final import VALUE, lower_bound
+from exact.search.rules.final import lower_bound
 from exact.search.rules.merge import answers
 from exact.search.tree import Edge, Node, Tree
 from tests.search.harness import Harness, failed, go, graph, proposed, two_arms, valued
@@ -371,31 +371,7 @@ def test_a_good_end_ends_the_search_once_it_is_confirmed(second: float, ended: b
     assert not any(selection.confirms for selection in explored(two_arms(), iterations=20, k=2).asked)
 
 
-def test_a_search_stops_when_the_decision_can_no_longer_change() -> None:
-    made = graph(
-        {
-            "a": ToyState(edges={"on": ToyEdge(to="b", prior=99.0), "off": ToyEdge(to="c")}, looks=0.5),
-            "b": ToyState(edges={"x": ToyEdge(to="b1")}, looks=0.9),
-            "c": ToyState(edges={"x": ToyEdge(to="b1")}, looks=0.1),
-            **{f"b{i}": ToyState(edges={"x": ToyEdge(to=f"b{i + 1}")}, looks=0.9) for i in range(1, 40)},
-            "b40": ToyState(reward=1.0),
-        }
-    )
-    late, early = (explored(made, iterations=21, early=early, depth=40, final="visits") for early in (False, True))
-    assert late.tree.iterations == 21 and early.tree.iterations < 21
-    assert late.algorithm.decide(late.tree).edges == early.algorithm.decide(early.tree).edges
-
-
 @pytest.mark.parametrize("commit, length", [("replan", 1), ("plan", 4)])
 def test_a_plan_is_the_whole_way(commit: str, length: int) -> None:
     run = explored(chain(4), iterations=60, commit=commit)
     assert run.algorithm.decide(run.tree).edges == (0,) * length
-
-
-def test_by_value_a_decision_is_settled_when_nothing_that_is_left_could_turn_it() -> None:
-    ways = {"good": ToyEdge(to="won"), "bad": ToyEdge(to="lost")}
-    made = graph({"a": ToyState(edges=ways, looks=0.5), "won": ToyState(reward=1.0), "lost": ToyState(reward=0.0)})
-    run = explored(made, iterations=6, final="value", revisit="repeat")
-    settled = VALUE.settled
-    assert settled(run.tree, run.tree.root, 0)
-    assert not settled(run.tree, run.tree.root, 50)

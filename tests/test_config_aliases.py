@@ -126,7 +126,7 @@ def test_each_removed_key_is_refused_in_a_users_file_with_its_replacement(path: 
     *sections, key = path.split(".")
     data: Any = {key: aliases.NEUTRAL[path]}
     for section in reversed(sections):
-        data = {section: [data] if section == "arms" else data}
+        data = {section: [data] if section in ("arms", "members") else data}
     with pytest.raises(UsageError, match=f"'{path}' was removed: {re.escape(aliases.REMOVED[path])}"):
         parse(data)
 

@@ -59,7 +59,7 @@ def view_state(context: Context, view: ViewConfig, model: str = "", *, labels: b
     """Return the view of a state that the configuration asks for."""
     return view_context(
         context, tokens=view.observation_tokens, history=view.history, images=view.images, marks=view.marks, text=view.text,
-        plain=view.plain, tree=view.tree, html=view.html, labels=labels, image_tokens=view.image_tokens, model=model, characters=characters,
+        tree=view.tree, html=view.html, labels=labels, image_tokens=view.image_tokens, model=model, characters=characters,
     )  # fmt: skip
 
 

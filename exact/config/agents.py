@@ -31,8 +31,6 @@ class ViewConfig(Strict, frozen=True, kw_only=True):
     """Show the screenshot."""
     marks: bool = False
     """Draw the elements' ids into the screenshot, except for `policy.actions: computer`, which aims at points."""
-    plain: bool = False
-    """With `marks`: show the unmarked screenshot too."""
     text: bool = True
     """Show the observation's text. Without it, the screenshot is shown alone."""
     tree: Literal["full", "view"] = "full"

@@ -54,6 +54,9 @@ _POLICY: Mapping[str, tuple[str, object]] = MappingProxyType(
 """Removed keys of a policy, with their replacements and the values that are followed."""
 
 
+_PLAIN = ("policy.plain", "arms.plain", "value.plain", "value.members.plain", "value.members.members.plain")
+
+
 def _of_policies(keys: Mapping[str, T]) -> dict[str, T]:
     """Return keys of a policy by their full paths."""
     return {f"{section}.{key}": value for section in ("policy", "arms") for key, value in keys.items()}
@@ -65,6 +68,9 @@ REMOVED: Mapping[str, str] = MappingProxyType(
         "reflection.add_q": "lower reflection.threshold",
         "reflection.value_similarity": "set reflection.similarity, which counts for values too",
         "browser.geolocation.accuracy": "leave it out: it is 10 metres",
+        **dict.fromkeys(_PLAIN, "leave it out: with view.marks the marked screenshot is shown alone"),
+        "browser.page_elements": "leave it out: a page is shown whole up to 40,000 elements",
+        "browser.page_characters": "leave it out: a page is shown whole up to 4,000,000 characters",
         "search.c_last": "set search.c, which is constant",
         "search.c_schedule": "set search.c, which is constant",
         "search.first_play_reduction": "set search.first_play to parent or zero",
@@ -89,6 +95,9 @@ NEUTRAL: Mapping[str, object] = MappingProxyType(
         "reflection.add_q": False,
         "reflection.value_similarity": None,
         "browser.geolocation.accuracy": 10.0,
+        **dict.fromkeys(_PLAIN, False),
+        "browser.page_elements": 40_000,
+        "browser.page_characters": 4_000_000,
         "search.c_last": None,
         "search.c_schedule": "constant",
         "search.first_play_reduction": 0.25,
@@ -152,7 +161,7 @@ def current(data: Mapping[Any, Any], section: str = "", *, announce: bool = True
     return found
 
 
-VIEW = ("images", "history", "observation_tokens", "marks", "text", "plain", "tree", "html", "image_tokens")
+VIEW = ("images", "history", "observation_tokens", "marks", "text", "tree", "html", "image_tokens")
 """Keys that policies, value functions and the reflector had of their own, and that are in `view` now."""
 _SHOWN = frozenset({"llm", "single_debate", "debate", "rubric", "comparative", "logprob", "trained"})
 """Kinds of policies, value functions and reflectors that show states to a model."""

@@ -123,10 +123,6 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     """Largest file that is downloaded, in bytes."""
     document_bytes: AtLeastOne = 20_000_000
     """Largest document that is opened, in bytes once decompressed. A navigation to a larger one fails, and the page before stays."""
-    page_elements: AtLeastOne = 40_000
-    """Most elements of a page that is observed as a whole. Of a larger one the agent is shown the beginning, and that it is one."""
-    page_characters: AtLeastOne = 4_000_000
-    """Most characters, of texts, names and fields, of a page that is observed as a whole; else as for `page_elements`."""
     traces: str = ""
     """Folder of Playwright traces of live environments. Traces contain everything that a page contains. The suite
     `webarena_verified` also writes the answer and the HAR of each attempt there. Empty: none."""

@@ -12,7 +12,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from exact.secrecy.values import GAP, GRAM, SHORTEST, Form, Hit, Secret, Sieve, blanked, placeholder, places_of, stands
+from exact.secrecy.values import GAP, GRAM, SHORTEST, Hit, Secret, SecretForm, Sieve, blanked, placeholder, places_of, stands
 from exact.secrecy.views import DIGITS, HEX, LETTERS, Places, lowered, only, readings, views
 
 _OPEN, _CLOSE = r"(?:<|&lt;|%3C|\\u003[cC])", r"(?:>|&gt;|%3E|\\u003[eE])"
@@ -74,7 +74,7 @@ class Scrubber:
                 for each in sorted(secret.spellings):
                     reading = _READINGS.get(each.reading, each.reading)
                     width = 2 * GRAM if reading in ("hex", "digits") else GRAM
-                    self._sieves.setdefault(reading, Sieve(width)).add(Form(secret.name, each))
+                    self._sieves.setdefault(reading, Sieve(width)).add(SecretForm(secret.name, each))
 
     def find(self, text: str, edges: Container[int] = ()) -> list[Found]:
         """Return the places of secrets in a text, in order and without overlaps. `edges`: places at which words end, whatever is there."""

@@ -199,7 +199,7 @@ _SKIPS = ((1, 0), (0, 1), (1, 1), (2, 0), (0, 2), (2, 2), (3, 0), (0, 3), (3, 3)
 """Numbers of characters that are missing, and of those in their place."""
 
 
-class Form:
+class SecretForm:
     """A spelling of a secret, and how it is found."""
 
     def __init__(self, name: str, spelling: Spelling) -> None:
@@ -220,7 +220,7 @@ class Form:
         """Parts of the text with their places. Each part that is looked for holds one of them."""
 
 
-Hit = tuple[int, int, Form, bool]
+Hit = tuple[int, int, SecretForm, bool]
 """A secret in a reading: start, end, its spelling, and whether it is the whole of it."""
 
 
@@ -228,13 +228,13 @@ class Sieve:
     """The forms that are looked for in one reading. Few characters of each are looked up first, all in one pass."""
 
     def __init__(self, width: int) -> None:
-        self._width, self._forms = width, list[Form]()
+        self._width, self._forms = width, list[SecretForm]()
         self._least = 1 << 30
         self._grams: dict[bytes, list[int]] = {}
         self._others: list[int] = []
         self._table: Any = None
 
-    def add(self, form: Form) -> None:
+    def add(self, form: SecretForm) -> None:
         """Look for a form from now on."""
         for data in {lowered(anchor).encode("utf-8", "surrogatepass") for _, anchor in form.anchors}:
             grams = [data[at : at + self._width] for at in range(len(data) - self._width + 1)]
@@ -243,7 +243,7 @@ class Sieve:
         self._forms.append(form)
         self._least, self._table = min(self._least, form.least), None
 
-    def possible(self, text: str) -> list[Form]:
+    def possible(self, text: str) -> list[SecretForm]:
         """Return the forms that may stand in a text, which is in lower case; whole ones first."""
         if len(text) < self._least:
             return []
@@ -270,7 +270,7 @@ class Sieve:
         return found & self._grams.keys()
 
 
-def places_of(text: str, form: Form) -> Iterator[Hit]:
+def places_of(text: str, form: SecretForm) -> Iterator[Hit]:
     """Yield the places of a form in a text, whose case is that of the form.
 
     Places of a whole form that overlap are one: a text may repeat a character as often as it likes.
@@ -324,7 +324,7 @@ def _along(text: str, said: str, is_loose: bool) -> tuple[int, int, int, int]:
             return at, place, same, skips
 
 
-def stands(text: str, form: Form, far: re.Pattern[str]) -> bool:
+def stands(text: str, form: SecretForm, far: re.Pattern[str]) -> bool:
     """Return whether a form stands in a text as its reading says, and not by chance. `far`: matches a gap that is too long."""
     if far.search(text):
         return False

@@ -62,7 +62,6 @@ def view_context(
     history: int,
     images: bool = False,
     marks: bool = False,
-    plain: bool = False,
     text: bool = True,
     tree: Literal["full", "view"] = "full",
     html: bool = False,
@@ -74,7 +73,7 @@ def view_context(
     """Return the view of a context with at most `tokens` per observation and `image_tokens` per picture, as `model` counts them.
 
     `history` is the number of past steps that the prompt shows; it summarises the others, which are noted here. With `marks` the screenshot
-    shows the element ids of the text; with `plain` too, both versions are included. `tree` selects the full text or only the part in view,
+    shows the element ids of the text. `tree` selects the full text or only the part in view,
     before it is cut. `html` adds HTML in as many tokens again. Without `text` and `html`, the screenshot is all that is shown of the state.
     With `labels` text and refused actions name elements by label first.
 
@@ -101,7 +100,7 @@ def view_context(
     shot = context.observation.screenshot if images else None
     shots = [] if shot is None else [shot]
     if shot is not None and marks:
-        shots = [*([shot] if plain else []), mark_elements(shot, observation.elements)]
+        shots = [mark_elements(shot, observation.elements)]
     pictures, more = _fit_pictures(context, shots, image_tokens, model)
     if labels:
         observation, past = _by_label(observation), (*past[:-1], *(_taken_by_label(taken) for taken in past[-1:]))

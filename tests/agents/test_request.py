@@ -65,5 +65,5 @@ def test_the_configuration_chooses_the_parts_of_a_state_that_are_shown():
     assert "Below" in shown()[0] and "Below" not in shown(tree="view")[0]
     assert "Markup" not in shown()[0] and "Markup" in shown(html=True)[0]
     assert shown()[0].count('"Blue shoe"') > shown(history=1)[0].count('"Blue shoe"')
-    assert (shown(images=True)[1], shown(images=True, marks=True)[1], shown(images=True, marks=True, plain=True)[1]) == (1, 1, 2)
+    assert (shown()[1], shown(images=True)[1], shown(images=True, marks=True)[1]) == (0, 1, 1)
     assert "Here" not in shown(images=True, marks=True, text=False)[0]

@@ -120,8 +120,8 @@ def test_several_forms_at_once_and_cuts_are_reported():
     html = "\n".join(f'<p exact="{i}">line {i}</p>' for i in range(400))
     boxed = tuple(msgspec.structs.replace(each, box=Box(20, 30, 60, 20)) for each in LIST.elements)
     seen = msgspec.structs.replace(LIST, html=html, elements=boxed, screenshot=png(200, 100), downloads=("bill.csv (3 bytes)",))
-    found = view_context(context(seen), tokens=300, history=3, images=True, marks=True, plain=True, html=True)
-    assert len(found.images) == 2 and found.images[1].data != found.images[0].data == seen.screenshot
+    found = view_context(context(seen), tokens=300, history=3, images=True, marks=True, html=True)
+    assert len(found.images) == 1 and found.images[0].data != seen.screenshot
     assert found.context.observation.html.startswith('<p exact="0">') and any("lines of the HTML" in note for note in found.left_out)
     text = str(
         render_prompt(

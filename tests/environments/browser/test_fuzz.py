@@ -15,7 +15,7 @@ from exact.environments.browser.network.body import kind_of
 from exact.environments.browser.network.deny import DenyList, forms, is_private, written_address
 from exact.environments.browser.network.dial import Destinations
 from exact.environments.browser.network.gate import Gate
-from exact.environments.browser.network.message import Outgoing
+from exact.environments.browser.network.message import BrowserMessage
 from exact.environments.browser.network.rules import PolicyRules
 from exact.errors import ActionError
 from exact.origins import origin, target_refusal
@@ -79,7 +79,7 @@ def test_20000_addresses_through_the_guard_are_decided() -> None:
     for _ in range(COUNT):
         url = address(chance)
         body = address(chance) if chance.random() < 0.3 else ""
-        request = Outgoing(chance.choice(METHODS), url, body, frame="f", referrer=address(chance), is_document=chance.random() < 0.3)
+        request = BrowserMessage(chance.choice(METHODS), url, body, frame="f", referrer=address(chance), is_document=chance.random() < 0.3)
         decision = policy.decide(request)
         if not decision.refused and url.strip().lower().partition(":")[0] in ("http", "https", "ws", "wss"):
             assert origin(url) in ALLOWED and origin(url) != "https://shop.example:8443"

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from exact.environments.base import SideEffect
-from exact.environments.browser.network.message import Outgoing
+from exact.environments.browser.network.message import BrowserMessage
 from exact.environments.browser.network.rules import kind_of
 from exact.origins import host_name, origin
 
@@ -48,17 +48,17 @@ class EffectLog:
         """Whether a write was sent since side effects were last taken."""
         return any(each.effect.is_write for each in (*self._effects, *self._pending.values()))
 
-    def record(self, effect: SideEffect, message: Outgoing | None = None) -> None:
+    def record(self, effect: SideEffect, message: BrowserMessage | None = None) -> None:
         """Record a side effect. `message`: what caused it, if its kind may be learned."""
         self._effects.append(_Noted(effect, kind_of(message) if message else ""))
 
-    def record_once(self, url: str, effect: SideEffect, message: Outgoing | None = None) -> None:
+    def record_once(self, url: str, effect: SideEffect, message: BrowserMessage | None = None) -> None:
         """Record the side effect of a refused connection, once a step: pages try again."""
         if url not in self._once:
             self._once.add(url)
             self.record(effect, message)
 
-    def record_write(self, id: str, effect: SideEffect, message: Outgoing) -> None:
+    def record_write(self, id: str, effect: SideEffect, message: BrowserMessage) -> None:
         """Record a write that is being sent, by its request id, whether or not it will be answered."""
         self._pending[id] = _Noted(effect, kind_of(message))
 

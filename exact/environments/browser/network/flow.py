@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, fields
 from urllib.parse import unquote
 
-from exact.environments.browser.network.message import Outgoing, StoredCookie
+from exact.environments.browser.network.message import BrowserMessage, StoredCookie
 from exact.origins import origin, split_url
 
 MOST_PARTS, LONGEST_PATH = 16, 96
@@ -151,7 +151,7 @@ class SecretFlow:
             self.knowing |= origins
 
 
-def refusal(flow: SecretFlow, message: Outgoing) -> str:
+def refusal(flow: SecretFlow, message: BrowserMessage) -> str:
     """Return the reason why a document that may know a secret may not send a message to another origin; empty if it may."""
     url, source, target = message.url + message.fragment, message.source, origin(message.url)
     if message.method != "GET" or message.body or not message.is_whole:
@@ -175,7 +175,7 @@ def refusal(flow: SecretFlow, message: Outgoing) -> str:
     return "" if flow.parts[target] < MOST_PARTS else f"{MOST_PARTS} parts of the page were sent for at {target}"
 
 
-def count(flow: SecretFlow, message: Outgoing) -> None:
+def count(flow: SecretFlow, message: BrowserMessage) -> None:
     """Count a message that a document which may know a secret sends to another origin."""
     if not flow.is_known(message.url + message.fragment):
         flow.parts[origin(message.url)] += 1

@@ -16,7 +16,7 @@ from exact.environments.browser.network.confirmation import Confirmations
 from exact.environments.browser.network.effects import EffectLog
 from exact.environments.browser.network.flow import SecretFlow
 from exact.environments.browser.network.harmless import MOST_KINDS
-from exact.environments.browser.network.message import SOCKET, SOCKET_REPORTS, Outgoing, StoredCookie
+from exact.environments.browser.network.message import SOCKET, SOCKET_REPORTS, BrowserMessage, StoredCookie
 from exact.environments.browser.network.pace import Pace
 from exact.environments.browser.network.rules import (
     Allow,
@@ -212,7 +212,7 @@ class Gate:
         """Return whether the navigation of a frame waits for a person's yes, or for the rest of a document that an evaluator opened."""
         return self.confirmations.waiting or (self.is_judged and frame in self.partial)
 
-    async def judge(self, message: Outgoing) -> Decision:
+    async def judge(self, message: BrowserMessage) -> Decision:
         """Decide on a request, once it is certain which document sends it.
 
         One that may be sent waits for its turn, and for a person's yes if its write needs one.
@@ -229,7 +229,7 @@ class Gate:
             message = message._replace(cookies=await self._cookies(message.url))
         return await self.admit(message, self.decide(message))
 
-    def decide(self, message: Outgoing, *, with_document: bool = False) -> Decision:
+    def decide(self, message: BrowserMessage, *, with_document: bool = False) -> Decision:
         """Decide on a message, and learn from it. `with_document`: it came with a new document, in which nobody acted."""
         rules, facts = self.rules, self.facts
         if message.is_document:
@@ -251,7 +251,7 @@ class Gate:
             self._note_sent(message)
         return decision
 
-    def _note_sent(self, message: Outgoing) -> None:
+    def _note_sent(self, message: BrowserMessage) -> None:
         """Remember a message that is sent, for the flow of secrets if there are any."""
         if not self.rules.guarded:
             return
@@ -263,7 +263,7 @@ class Gate:
         if message.is_document and url != self._chosen:
             found.note_way(url, source or found.shown.get(message.frame, ""), self.rules.home, redirects=bool(source))
 
-    async def admit(self, message: Outgoing, decision: Decision) -> Decision:
+    async def admit(self, message: BrowserMessage, decision: Decision) -> Decision:
         """Decide on a message that may be sent: it waits for its turn, and for a person's yes if its write needs one."""
         if isinstance(decision, Refuse) or not (found := origin(message.url)) or self.rules.is_inside(message.url):
             return decision if isinstance(decision, Refuse) else await self.confirm(message, decision)
@@ -275,7 +275,7 @@ class Gate:
                 await self._pace.turn(found)
         return await self.confirm(message, decision)
 
-    async def confirm(self, message: Outgoing, decision: Decision) -> Decision:
+    async def confirm(self, message: BrowserMessage, decision: Decision) -> Decision:
         """Decide on a message that may be sent, after asking a person if its write needs a yes."""
         effect = decision.effect
         if effect is None or isinstance(decision, Refuse) or effect.write is False:
@@ -284,7 +284,7 @@ class Gate:
         why = await self.confirmations.refusal(message.method, message.url, message.body, self.mask, by_itself=by_itself)
         return Refuse(why, msgspec.structs.replace(effect, kind="blocked", reach="", detail=why, write=False)) if why else decision
 
-    def record_message(self, message: Outgoing) -> None:
+    def record_message(self, message: BrowserMessage) -> None:
         """Record a message on a WebSocket, which has been sent. One without an action, or with a new document, is the page's own."""
         decision = self.decide(message, with_document=bool(self.facts.documents))
         if decision.effect and decision.effect.kind == "request":
@@ -306,7 +306,7 @@ class Gate:
 
     def record_refused_socket(self, url: str) -> None:
         """Record a WebSocket that was refused before it opened, so that its messages are not sent. Once a step: pages try again."""
-        message = Outgoing(SOCKET, url)
+        message = BrowserMessage(SOCKET, url)
         decision = self.decide(message, with_document=bool(self.facts.documents))
         if decision.effect:
             shown = f"{origin(url)}/".replace("http", "ws", 1) if self.facts.flow.typed else url
@@ -325,7 +325,7 @@ class Gate:
         self._idle.clear()
         return self.log.take()
 
-    def _learn(self, message: Outgoing, *, with_document: bool) -> None:
+    def _learn(self, message: BrowserMessage, *, with_document: bool) -> None:
         """Learn the kind of a write that no action caused."""
         rules, facts = self.rules, self.facts
         if not rules.learns or nature_of(rules, facts, message._replace(is_beacon=False), with_document=with_document) != "write":

@@ -19,7 +19,7 @@ from exact.environments.base import SAFE_METHODS, SideEffect
 from exact.environments.browser.network.body import ATTACHMENT, Bodies, BodyTooLarge, DocumentFate, as_page, fate_of
 from exact.environments.browser.network.form import field_names, request_body
 from exact.environments.browser.network.gate import Gate
-from exact.environments.browser.network.message import SOCKET_REPORTS, Outgoing
+from exact.environments.browser.network.message import SOCKET_REPORTS, BrowserMessage
 from exact.environments.browser.network.recording import Recording, encoded
 from exact.environments.browser.network.rules import Allow, Refuse
 from exact.environments.browser.presume.address import overriding_methods
@@ -198,7 +198,7 @@ class RequestInterceptor:
             gate.log.record_write(event["requestId"], decision.effect, asked)
         await self._cdp.send("Fetch.continueRequest", answer)
 
-    def _remember(self, id: str, message: Outgoing) -> None:
+    def _remember(self, id: str, message: BrowserMessage) -> None:
         """Remember a request that is sent, in case that it is redirected."""
         self._sent[id] = message.url, message.body
         if len(self._sent) > _MOST_SENT:
@@ -416,13 +416,13 @@ def reported_socket(body: str) -> str:
     return url if url.startswith(("ws:", "wss:")) and origin(url) else ""
 
 
-def message_of(event: Event) -> Outgoing:
+def message_of(event: Event) -> BrowserMessage:
     """Return the request of a CDP Fetch.requestPaused."""
     request = event["request"]
     kind, body = event["resourceType"], request_body(request)
     fields = () if request["method"] in SAFE_METHODS else field_names(request)
     referrer = _header(request, "referer")
-    return Outgoing(
+    return BrowserMessage(
         request["method"],
         request["url"],
         body,

@@ -26,7 +26,7 @@ class StoredCookie(NamedTuple):
     value: str
 
 
-class Outgoing(NamedTuple):
+class BrowserMessage(NamedTuple):
     """Something that would leave a browser context, before it does."""
 
     method: str

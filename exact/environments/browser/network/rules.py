@@ -19,7 +19,7 @@ from exact.environments.browser.network import flow
 from exact.environments.browser.network.deny import DenyList
 from exact.environments.browser.network.flow import SecretFlow
 from exact.environments.browser.network.harmless import HarmlessRequests, Nature, request_kind
-from exact.environments.browser.network.message import PARTS, Outgoing
+from exact.environments.browser.network.message import PARTS, BrowserMessage
 from exact.environments.browser.presume.address import writing_address
 from exact.origins import origin, refusal, split_url
 
@@ -132,13 +132,13 @@ class EpisodeFacts:
         tab = self.tab_of(frame)
         return bool(self.flow.typed) and (not tab or tab in self.knowing)
 
-    def is_by_itself(self, message: Outgoing, *, with_document: bool) -> bool:
+    def is_by_itself(self, message: BrowserMessage, *, with_document: bool) -> bool:
         """Return whether a page sends a message by itself: before the first action, or from a document that came with the last one."""
         document = None if message.is_document else self.documents.get(message.frame)
         return not self.acted or with_document or (document is not None and _is_of(message.referrer, document))
 
 
-def decide(rules: PolicyRules, facts: EpisodeFacts, message: Outgoing, *, with_document: bool = False) -> Decision:
+def decide(rules: PolicyRules, facts: EpisodeFacts, message: BrowserMessage, *, with_document: bool = False) -> Decision:
     """Decide on a message. `with_document`: it came with a new document, in which nobody acted."""
     unsafe, found = message.method not in SAFE_METHODS, origin(message.url)
     if refused := refusal(message.url, rules.allowed) or rules.deny.refusal(message.url):
@@ -154,7 +154,7 @@ def decide(rules: PolicyRules, facts: EpisodeFacts, message: Outgoing, *, with_d
     return Allow(_effect(message, "request", reach=reach_of(rules, message.url), write=write))
 
 
-def nature_of(rules: PolicyRules, facts: EpisodeFacts, message: Outgoing, *, with_document: bool = False) -> Nature:
+def nature_of(rules: PolicyRules, facts: EpisodeFacts, message: BrowserMessage, *, with_document: bool = False) -> Nature:
     """Return the effect of a message for the agent."""
     found = rules.harmless.nature(message.method, message.url, message.body, message.overrides)
     if found != "write" or _is_of_login(rules, facts, message, with_document=with_document):
@@ -163,7 +163,7 @@ def nature_of(rules: PolicyRules, facts: EpisodeFacts, message: Outgoing, *, wit
     return "harmless" if message.is_report or reports else "write"  # a page that is left reports or saves a draft
 
 
-def withheld(rules: PolicyRules, facts: EpisodeFacts, message: Outgoing) -> str:
+def withheld(rules: PolicyRules, facts: EpisodeFacts, message: BrowserMessage) -> str:
     """Return the reason if a secret stops a message: its sender may know one of other origins, or one is spelled in it."""
     target = origin(message.url)
     if not target or rules.is_inside(message.url):
@@ -179,7 +179,7 @@ def withheld(rules: PolicyRules, facts: EpisodeFacts, message: Outgoing) -> str:
     return ""
 
 
-def bare(message: Outgoing) -> Outgoing:
+def bare(message: BrowserMessage) -> BrowserMessage:
     """Return a message as it is recorded if a secret may stand in it: without path, query, body and headers."""
     return message._replace(url=f"{origin(message.url)}/", body="", fields=(), headers=(), referrer="", fragment="")
 
@@ -189,12 +189,12 @@ def reach_of(rules: PolicyRules, url: str) -> Literal["sandbox", "outside"]:
     return "sandbox" if rules.is_inside(url) else "outside"
 
 
-def kind_of(message: Outgoing) -> str:
+def kind_of(message: BrowserMessage) -> str:
     """Return the kind of a message, which is learned."""
     return request_kind(message.method, message.url, message.body)
 
 
-def presumed(rules: PolicyRules, facts: EpisodeFacts, message: Outgoing) -> str:
+def presumed(rules: PolicyRules, facts: EpisodeFacts, message: BrowserMessage) -> str:
     """Return the reason if a message that reads by its method is presumed to write; empty if it is not."""
     is_picture = message.kind == "Image" and _PICTURE.search(split_url(message.url).path)
     if is_picture or (message.kind != "Image" and message.kind in PARTS):
@@ -206,7 +206,7 @@ def presumed(rules: PolicyRules, facts: EpisodeFacts, message: Outgoing) -> str:
     return f"presumed to write: {facts.presumption}" if facts.presumption else ""
 
 
-def _decide_read(rules: PolicyRules, facts: EpisodeFacts, message: Outgoing, *, with_document: bool) -> Decision:
+def _decide_read(rules: PolicyRules, facts: EpisodeFacts, message: BrowserMessage, *, with_document: bool) -> Decision:
     """Decide on a message that reads by its method. It is stopped if it is presumed to write and may not.
 
     If writes are sent, it counts as one, unless the action has sent another.
@@ -225,7 +225,7 @@ def _decide_read(rules: PolicyRules, facts: EpisodeFacts, message: Outgoing, *, 
     return Allow(None if facts.has_written else sent, is_presumed=True)
 
 
-def _is_of_login(rules: PolicyRules, facts: EpisodeFacts, message: Outgoing, *, with_document: bool) -> bool:
+def _is_of_login(rules: PolicyRules, facts: EpisodeFacts, message: BrowserMessage, *, with_document: bool) -> bool:
     """Return whether a write belongs to the log-in: a POST that an action of its script caused, to the origin of the page acted on.
 
     A page that came since then may send only the form by which a page of another origin hands over the log-in.
@@ -244,10 +244,10 @@ def _is_of(referrer: str, document: str) -> bool:
     return referrer.partition("#")[0] in ("", document, f"{origin(document)}/")
 
 
-def _refuse(message: Outgoing, why: str, *, write: bool | None, pretends: bool = False) -> Refuse:
+def _refuse(message: BrowserMessage, why: str, *, write: bool | None, pretends: bool = False) -> Refuse:
     return Refuse(why, _effect(message, "blocked", detail=why, write=write), pretends)
 
 
-def _effect(message: Outgoing, kind: Literal["request", "blocked"], **more: Any) -> SideEffect:
+def _effect(message: BrowserMessage, kind: Literal["request", "blocked"], **more: Any) -> SideEffect:
     """Return a message as a side effect, with the names of the fields that it sends."""
     return SideEffect(kind=kind, method=message.method, url=message.url, fields=message.fields, **more)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from exact.environments.browser.network.gate import Gate
-from exact.environments.browser.network.message import SOCKET, Outgoing
+from exact.environments.browser.network.message import SOCKET, BrowserMessage
 
 if TYPE_CHECKING:
     from exact.environments.browser.page.cdp import Cdp
@@ -39,7 +39,7 @@ class PageReports:
         frame = event["response"]
         if frame["opcode"] in (_TEXT, _BINARY) and (url := self._urls.get(event["requestId"])):
             body = frame["payloadData"] if frame["opcode"] == _TEXT else ""
-            self._gate().record_message(Outgoing(SOCKET, url, body))
+            self._gate().record_message(BrowserMessage(SOCKET, url, body))
 
     def _shown(self, event: Event) -> None:
         frame = event["frame"]

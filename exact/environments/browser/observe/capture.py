@@ -44,7 +44,7 @@ def capture_commands(tab: Tab, config: BrowserConfig) -> list[Awaitable[Any]]:
 
     Of a page that is too large, only the beginning is read. An answer raises Playwright's Error if a document goes away meanwhile.
     """
-    if is_too_large(tab, config):
+    if is_too_large(tab):
         beginning = asyncio.ensure_future(read_beginning(tab, config))
         return [_part(beginning, 0), _part(beginning, 1)]
     snapshot = asyncio.ensure_future(raw_send(tab.cdp)("DOMSnapshot.captureSnapshot", {"computedStyles": list(STYLES)}))
@@ -66,9 +66,9 @@ def build_capture(tab: Tab, ids: Ids, config: BrowserConfig, answers: Sequence[A
     nodes = [node for tree in trees for node in tree["nodes"]]
     redaction = Redaction.for_page(documents, nodes) if config.mask else None
     elements = build_elements(documents, nodes, ids, tab.index, tab.traffic.documents, redaction, media or {})
-    if not is_too_large(tab, config):
+    if not is_too_large(tab):
         tab.accessible.learn(snapshot, nodes)
-    if sum(len(each.name) + len(each.value or "") for each in elements) > config.page_characters and not is_too_large(tab, config):
+    if sum(len(each.name) + len(each.value or "") for each in elements) > MOST_CHARACTERS and not is_too_large(tab):
         raise PageTooLarge
     title = replace_surrogates(documents[0].title)
     return Capture(documents, elements, documents[0].url, redaction.text(title) if redaction else title, redaction)
@@ -81,6 +81,8 @@ def capture_html(page: Capture, ids: Ids, hide: Callable[[str], str]) -> str:
     return replace_surrogates(page_html(page.documents, known, page.redaction, hide))
 
 
+MOST_ELEMENTS, MOST_CHARACTERS = 40_000, 4_000_000
+"""Elements, and characters of texts, names and fields, of the largest page that is observed as a whole."""
 _MOST = {"nodes": 2000, "text": 1000, "texts": 60_000, "controls": 150}
 """Nodes, characters of one text and of all, and controls that can be acted on, which are read of each document."""
 _FRAMES = 10
@@ -90,10 +92,10 @@ _NAME, _LATE = 1000, 40
 _CHECKED, _SELECTED, _CLICKABLE = 1, 2, 4
 
 
-def is_too_large(tab: Tab, config: BrowserConfig) -> bool:
+def is_too_large(tab: Tab) -> bool:
     """Return whether a tab's page is too large to be read as a whole."""
     elements, characters = tab.size
-    return tab.is_unreadable or elements > config.page_elements or characters > config.page_characters
+    return tab.is_unreadable or elements > MOST_ELEMENTS or characters > MOST_CHARACTERS
 
 
 async def read_beginning(tab: Tab, config: BrowserConfig) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -104,7 +106,7 @@ async def read_beginning(tab: Tab, config: BrowserConfig) -> tuple[dict[str, Any
     frames = list(tab.frames)[:_FRAMES]
     main = tab.main_frame
     frames.sort(key=lambda frame: frame != main)
-    said = _note(tab, config)
+    said = _note(tab)
     found = await asyncio.gather(*(_document(tab, frame, said if frame == main else "") for frame in frames))
     texts = _Strings()
     documents = [_snapshot(each, frame, texts) for frame, each in zip(frames, found, strict=True)]
@@ -178,7 +180,7 @@ def _snapshot(found: Mapping[str, Any], frame: str, texts: _Strings) -> dict[str
     }  # fmt: skip
 
 
-def _note(tab: Tab, config: BrowserConfig) -> str:
+def _note(tab: Tab) -> str:
     """Return the parts cut from a page, and the reason."""
     elements, characters = tab.size
     size = (
@@ -186,7 +188,7 @@ def _note(tab: Tab, config: BrowserConfig) -> str:
     )
     return (
         f"exact shows the beginning of this page only, at most {_MOST['nodes']:,} nodes and {_MOST['text']:,} characters of each text. "
-        f"It has {size}; browser.page_elements allows {config.page_elements:,}, browser.page_characters {config.page_characters:,}."
+        f"It has {size}; a page is shown whole up to {MOST_ELEMENTS:,} elements and {MOST_CHARACTERS:,} characters."
     )
 
 

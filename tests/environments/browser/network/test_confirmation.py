@@ -8,7 +8,7 @@ import pytest
 
 from exact.environments.base import PersonQuestion
 from exact.environments.browser.network.confirmation import Confirmations, shown_fields
-from exact.environments.browser.network.message import Outgoing
+from exact.environments.browser.network.message import BrowserMessage
 from exact.environments.browser.network.rules import Allow
 from tests.environments.browser.network.test_harmless import SITE, gate
 
@@ -59,7 +59,7 @@ async def test_a_no_holds_for_the_same_request_until_the_agent_acts_again_and_a_
 async def test_what_a_page_sends_by_itself_is_not_sent_and_nobody_is_asked() -> None:
     asked = Asked()
     policy = gate(sends=True, parts={"confirmations": Confirmations(asked)})
-    request = Outgoing("POST", f"{SITE}/telemetry", "{}")
+    request = BrowserMessage("POST", f"{SITE}/telemetry", "{}")
     decision = await policy.confirm(request, policy.decide(request))
     assert decision.refused and not asked.questions
 
@@ -67,7 +67,7 @@ async def test_what_a_page_sends_by_itself_is_not_sent_and_nobody_is_asked() -> 
 async def test_reads_and_what_the_site_declares_harmless_need_no_yes() -> None:
     policy = gate(sends=True, parts={"confirmations": Confirmations(Asked())})
     policy.begin_action()
-    request = Outgoing("GET", f"{SITE}/")
+    request = BrowserMessage("GET", f"{SITE}/")
     assert await policy.confirm(request, policy.decide(request)) == Allow()
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from exact.environments.browser.network.flow import LONGEST_PATH, MOST_PARTS, MOST_REPEATS, SecretFlow
 from exact.environments.browser.network.gate import Gate
-from exact.environments.browser.network.message import Outgoing, StoredCookie
+from exact.environments.browser.network.message import BrowserMessage, StoredCookie
 from exact.environments.browser.network.rules import PolicyRules, decide
 
 APP, LOGIN, OTHER, CDN = "http://app.test", "http://login.test", "http://other.test", "http://cdn.test"
@@ -36,16 +36,16 @@ def typed(*standing: str, partners: tuple[str, ...] = (), **rules: object) -> Ga
     """Return the gate of a context whose tab `a` shows the log-in page, into which a password was typed."""
     made = gate(**rules)
     made.document_shown("a", f"{LOGIN}/in", is_main=True)
-    made.decide(Outgoing("GET", f"{CDN}/app.js", frame="a", kind="Script"))
+    made.decide(BrowserMessage("GET", f"{CDN}/app.js", frame="a", kind="Script"))
     made.begin_typing("<secret:password>", (LOGIN,), (LOGIN, *partners), "a", standing, ())
     return made
 
 
-def get(url: str, **more: object) -> Outgoing:
-    return Outgoing("GET", url, **({"frame": "a", "kind": "Image"} | more))  # type: ignore[arg-type]
+def get(url: str, **more: object) -> BrowserMessage:
+    return BrowserMessage("GET", url, **({"frame": "a", "kind": "Image"} | more))  # type: ignore[arg-type]
 
 
-def sends(subject: Gate, message: Outgoing) -> bool:
+def sends(subject: Gate, message: BrowserMessage) -> bool:
     return not subject.decide(message).refused
 
 
@@ -53,12 +53,13 @@ def sends(subject: Gate, message: Outgoing) -> bool:
     "message",
     [
         get(f"{OTHER}/a?q=1"), get(f"{OTHER}/a"), get(f"{OTHER}/"), get(f"{OTHER}/a", frame="a.1"), get(f"{OTHER}/a", frame=""),
-        get(f"{OTHER}/in", is_document=True, kind="Document"), Outgoing("POST", f"{OTHER}/", "x", frame="a"),
-        Outgoing("POST", f"{OTHER}/", "x", frame="a", is_beacon=True, kind="Ping"), Outgoing("HEAD", f"{OTHER}/", frame="a"),
-        Outgoing("WEBSOCKET", "ws://other.test/"), get(f"{OTHER}/", source=f"{LOGIN}/hop?to=x"), get(f"{CDN}/x.js?v=1", kind="Script"),
+        get(f"{OTHER}/in", is_document=True, kind="Document"), BrowserMessage("POST", f"{OTHER}/", "x", frame="a"),
+        BrowserMessage("POST", f"{OTHER}/", "x", frame="a", is_beacon=True, kind="Ping"), BrowserMessage("HEAD", f"{OTHER}/", frame="a"),
+        BrowserMessage("WEBSOCKET", "ws://other.test/"), get(f"{OTHER}/", source=f"{LOGIN}/hop?to=x"),
+        get(f"{CDN}/x.js?v=1", kind="Script"),
     ],
 )  # fmt: skip
-def test_a_document_that_knows_a_secret_sends_nothing_that_could_be_made_from_it(message: Outgoing) -> None:
+def test_a_document_that_knows_a_secret_sends_nothing_that_could_be_made_from_it(message: BrowserMessage) -> None:
     decision = typed().decide(message)
     assert "<secret:password>" in decision.refused and "browser.login.partner_origins" in decision.refused
     assert decision.effect is not None and decision.effect.url in (f"{OTHER}/", f"{CDN}/", "http://other.test/")
@@ -66,13 +67,13 @@ def test_a_document_that_knows_a_secret_sends_nothing_that_could_be_made_from_it
 
 def test_before_a_secret_is_typed_everything_allowed_is_sent() -> None:
     subject = gate()
-    assert sends(subject, get(f"{OTHER}/a?q=1")) and sends(subject, Outgoing("POST", f"{OTHER}/", "x", frame="a"))
+    assert sends(subject, get(f"{OTHER}/a?q=1")) and sends(subject, BrowserMessage("POST", f"{OTHER}/", "x", frame="a"))
 
 
 @pytest.mark.parametrize("target", [LOGIN, "http://partner.test"])
 def test_origins_that_a_secret_belongs_to_and_partners_get_everything(target: str) -> None:
     subject = typed(partners=("http://partner.test",), allowed=(*ALL, "http://partner.test"), writable=(*ALL, "http://partner.test"))
-    assert sends(subject, Outgoing("POST", f"{target}/save", "x", frame="a")) and sends(subject, get(f"{target}/?q=1"))
+    assert sends(subject, BrowserMessage("POST", f"{target}/save", "x", frame="a")) and sends(subject, get(f"{target}/?q=1"))
 
 
 def test_addresses_that_stood_in_the_document_are_sent_in_a_bounded_number() -> None:
@@ -137,9 +138,9 @@ def test_the_application_that_asked_for_the_log_in_gets_its_answer(way: str) -> 
     subject.decide(get(asked, is_document=True, kind="Document", source=source))
     subject.document_shown("a", f"{LOGIN}/in", is_main=True)
     subject.begin_typing("<secret:password>", (LOGIN,), (LOGIN,), "a", (), ())
-    assert sends(subject, Outgoing("POST", f"{APP}/back", "SAMLResponse=x", frame="a", is_document=True))
+    assert sends(subject, BrowserMessage("POST", f"{APP}/back", "SAMLResponse=x", frame="a", is_document=True))
     assert sends(subject, get(f"{APP}/back?code=1", is_document=True, source=f"{LOGIN}/in"))
-    assert not sends(subject, Outgoing("POST", f"{OTHER}/back", "x", frame="a", is_document=True))
+    assert not sends(subject, BrowserMessage("POST", f"{OTHER}/back", "x", frame="a", is_document=True))
 
 
 def test_a_page_that_only_links_to_the_log_in_gets_nothing() -> None:
@@ -148,38 +149,38 @@ def test_a_page_that_only_links_to_the_log_in_gets_nothing() -> None:
     subject.decide(get(f"{LOGIN}/in", is_document=True, kind="Document"))
     subject.document_shown("a", f"{LOGIN}/in", is_main=True)
     subject.begin_typing("<secret:password>", (LOGIN,), (LOGIN,), "a", (), ())
-    assert not sends(subject, Outgoing("POST", f"{APP}/got", "x", frame="a"))
+    assert not sends(subject, BrowserMessage("POST", f"{APP}/got", "x", frame="a"))
 
 
 def test_a_tab_that_shows_another_site_sends_freely_until_it_meets_a_document_that_knows() -> None:
     subject = typed()
     subject.document_shown("b", f"{OTHER}/", is_main=True)
-    assert sends(subject, Outgoing("POST", f"{OTHER}/save", "x", frame="b"))
+    assert sends(subject, BrowserMessage("POST", f"{OTHER}/save", "x", frame="b"))
     subject.document_shown("b.1", f"{LOGIN}/frame", is_main=False)
-    assert not sends(subject, Outgoing("POST", f"{OTHER}/save", "x", frame="b"))
+    assert not sends(subject, BrowserMessage("POST", f"{OTHER}/save", "x", frame="b"))
 
 
 def test_a_frame_of_another_origin_in_the_tab_may_have_been_told_and_tells_its_origin() -> None:
     subject = typed()
     subject.document_shown("a.1", f"{OTHER}/frame", is_main=False)
-    assert not sends(subject, Outgoing("POST", f"{OTHER}/got", "x", frame="a.1"))
+    assert not sends(subject, BrowserMessage("POST", f"{OTHER}/got", "x", frame="a.1"))
     subject.document_shown("c", f"{OTHER}/", is_main=True)
-    assert not sends(subject, Outgoing("POST", f"{OTHER}/got", "x", frame="c")), "its storage carries it to another tab"
+    assert not sends(subject, BrowserMessage("POST", f"{OTHER}/got", "x", frame="c")), "its storage carries it to another tab"
 
 
 def test_a_popup_that_can_reach_its_opener_may_have_been_told() -> None:
     subject = typed()
     subject.expect_popup("d", "a")
     subject.document_shown("d", f"{OTHER}/", is_main=True)
-    assert not sends(subject, Outgoing("POST", f"{OTHER}/got", "x", frame="d"))
+    assert not sends(subject, BrowserMessage("POST", f"{OTHER}/got", "x", frame="d"))
 
 
 def test_a_tab_that_leaves_the_documents_that_know_is_free_again() -> None:
     subject = typed(f"{OTHER}/")
     subject.document_shown("a", f"{OTHER}/", is_main=True)
-    assert sends(subject, Outgoing("POST", f"{OTHER}/save", "x", frame="a"))
+    assert sends(subject, BrowserMessage("POST", f"{OTHER}/save", "x", frame="a"))
     subject.document_shown("a", f"{LOGIN}/home", is_main=True)
-    assert not sends(subject, Outgoing("POST", f"{OTHER}/save", "x", frame="a"))
+    assert not sends(subject, BrowserMessage("POST", f"{OTHER}/save", "x", frame="a"))
 
 
 def test_the_agents_own_way_is_free() -> None:
@@ -211,12 +212,12 @@ def test_a_snapshot_keeps_its_own_flow() -> None:
 
 
 def test_in_a_sandbox_nothing_is_withheld() -> None:
-    assert sends(typed(is_inside=lambda url: True), Outgoing("POST", f"{OTHER}/got", "x", frame="a"))
+    assert sends(typed(is_inside=lambda url: True), BrowserMessage("POST", f"{OTHER}/got", "x", frame="a"))
 
 
 def test_a_decision_changes_no_fact() -> None:
     subject = typed(f"{OTHER}/a")
     before = copy.deepcopy(subject.facts.flow)
-    for message in (get(f"{OTHER}/a"), get(f"{OTHER}/b"), Outgoing("POST", f"{LOGIN}/", "x", frame="a")):
+    for message in (get(f"{OTHER}/a"), get(f"{OTHER}/b"), BrowserMessage("POST", f"{LOGIN}/", "x", frame="a")):
         decide(subject.rules, subject.facts, message)
     assert subject.facts.flow == before

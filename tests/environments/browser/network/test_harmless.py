@@ -8,7 +8,7 @@ import pytest
 
 from exact.environments.browser.network.gate import Gate, writable
 from exact.environments.browser.network.harmless import HarmlessRequests, ends_session, graphql_operations, request_kind
-from exact.environments.browser.network.message import Outgoing
+from exact.environments.browser.network.message import BrowserMessage
 from exact.environments.browser.network.rules import PolicyRules
 from exact.errors import UsageError
 
@@ -37,11 +37,11 @@ def policy(*, sends: bool = False, **declared: tuple[str, ...]) -> Gate:
     return gate(sends=sends, harmless=HarmlessRequests(**declared), learns=True)
 
 
-def post(path: str, body: str = "", **more: object) -> Outgoing:
-    return Outgoing("POST", SITE + path, body, **more)  # type: ignore[arg-type]
+def post(path: str, body: str = "", **more: object) -> BrowserMessage:
+    return BrowserMessage("POST", SITE + path, body, **more)  # type: ignore[arg-type]
 
 
-def counts(subject: Gate, request: Outgoing) -> bool:
+def counts(subject: Gate, request: BrowserMessage) -> bool:
     """Whether a request in the middle of an action is a write of the agent's."""
     decision = subject.decide(request)
     if decision.effect is not None:
@@ -87,7 +87,7 @@ def test_graphql_in_a_form_counts() -> None:
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
 def test_a_page_that_asks_for_another_method_by_a_header_as_it_loads_writes(method: str) -> None:
-    decision = policy().decide(Outgoing(method, f"{SITE}/items/3", overrides=("GET", "DELETE")))
+    decision = policy().decide(BrowserMessage(method, f"{SITE}/items/3", overrides=("GET", "DELETE")))
     assert decision.refused and decision.effect is not None and decision.effect.is_blocked
 
 
@@ -107,7 +107,7 @@ def test_what_is_no_graphql_has_no_operations() -> None:
 )
 def test_a_get_that_logs_out_writes(path: str) -> None:
     assert ends_session(SITE + path)
-    assert counts(policy(), Outgoing("GET", SITE + path))
+    assert counts(policy(), BrowserMessage("GET", SITE + path))
 
 
 @pytest.mark.parametrize("path", ["/blog/logouts-of-the-year", "/shop/catalog/outfit", "/signoffs", "/?q=blogoff"])
@@ -119,7 +119,7 @@ def test_patterns_say_what_a_method_does_not() -> None:
     subject = policy(harmless=("/draft$", "/graphql"), reads=("^POST .*/search",), writes=("^GET .*[?&]delete=",))
     subject.begin_action()
     assert not counts(subject, post("/draft", "text=a")) and not counts(subject, post("/search", "q=a"))
-    assert counts(subject, Outgoing("GET", SITE + "/item?delete=3")) and counts(subject, post("/save", "text=a"))
+    assert counts(subject, BrowserMessage("GET", SITE + "/item?delete=3")) and counts(subject, post("/save", "text=a"))
     assert not counts(subject, post("/graphql", graphql("query A { a }")))
     assert counts(subject, post("/graphql", graphql("mutation A { a }"))), "one address for both: a mutation is never harmless"
 
@@ -190,7 +190,7 @@ def test_a_beacon_of_a_page_that_is_left_is_no_write_of_the_agent(leaves: bool) 
     subject = policy()
     subject.begin_action()
     if leaves:
-        subject.decide(Outgoing("GET", f"{SITE}/list", frame="F", is_document=True))
+        subject.decide(BrowserMessage("GET", f"{SITE}/list", frame="F", is_document=True))
     beacon = post("/draft", frame="F", referrer=f"{SITE}/edit", is_beacon=True)
     assert subject.decide(beacon).refused and counts(subject, beacon) is not leaves
 
@@ -218,7 +218,7 @@ def test_where_everything_is_rolled_back_nothing_is_learned() -> None:
 def test_a_write_to_an_origin_that_is_never_allowed_is_none_of_the_agents() -> None:
     subject = policy(sends=True)
     subject.begin_action()
-    assert not counts(subject, Outgoing("POST", "http://ads.test/collect"))
+    assert not counts(subject, BrowserMessage("POST", "http://ads.test/collect"))
 
 
 def test_kinds_tell_purposes_apart_and_not_data() -> None:
@@ -228,8 +228,8 @@ def test_kinds_tell_purposes_apart_and_not_data() -> None:
     assert request_kind("POST", f"{SITE}/g", graphql("query A { a }")) != request_kind("POST", f"{SITE}/g", graphql("mutation A { a }"))
 
 
-def message(data: object) -> Outgoing:
-    return Outgoing("WEBSOCKET", "ws://wiki.test/feed", json.dumps(data))
+def message(data: object) -> BrowserMessage:
+    return BrowserMessage("WEBSOCKET", "ws://wiki.test/feed", json.dumps(data))
 
 
 def test_a_message_on_a_socket_is_a_write_unless_the_page_sends_it_by_itself() -> None:

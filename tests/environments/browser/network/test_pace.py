@@ -14,7 +14,7 @@ from exact.environments.base import Environment
 from exact.environments.browser import Browser, BrowserFactory, PageSetup
 from exact.environments.browser.launch.options import context_options, user_agent
 from exact.environments.browser.network import pace as module
-from exact.environments.browser.network.message import Outgoing
+from exact.environments.browser.network.message import BrowserMessage
 from exact.environments.browser.network.pace import Pace
 from exact.task import Task
 from tests.environments.browser.network.test_harmless import SITE, gate
@@ -41,7 +41,7 @@ async def test_a_request_beyond_the_allowed_number_waits_for_the_minute_to_pass(
 async def test_pages_of_simulations_are_counted_by_origin_and_anew_for_each_attempt() -> None:
     pace = Pace(pages=2)
     policy = gate("http://other.test", parts={"pace": pace}, counts_pages=True)
-    page = lambda url: Outgoing("GET", url, is_document=True, kind="Document")  # noqa: E731
+    page = lambda url: BrowserMessage("GET", url, is_document=True, kind="Document")  # noqa: E731
     refused = [(await policy.admit(page(f"{SITE}/{n}"), policy.decide(page(f"{SITE}/{n}")))).refused for n in range(3)]
     assert refused[:2] == ["", ""] and "opened 2 pages" in refused[2]
     assert not (await policy.admit(page("http://other.test/"), policy.decide(page("http://other.test/")))).refused
@@ -50,7 +50,7 @@ async def test_pages_of_simulations_are_counted_by_origin_and_anew_for_each_atte
 
 
 async def test_what_is_no_page_and_what_the_live_environment_opens_does_not_count() -> None:
-    page, data = Outgoing("GET", f"{SITE}/a", is_document=True), Outgoing("GET", f"{SITE}/data")
+    page, data = BrowserMessage("GET", f"{SITE}/a", is_document=True), BrowserMessage("GET", f"{SITE}/data")
     for counts, sent in ((False, (page, page, page)), (True, (page, data, data))):
         policy = gate(parts={"pace": Pace(pages=1)}, counts_pages=counts)
         for request in sent:

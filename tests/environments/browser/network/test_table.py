@@ -8,23 +8,23 @@ import pytest
 
 from exact.environments.browser.network.deny import DenyList
 from exact.environments.browser.network.gate import Gate
-from exact.environments.browser.network.message import SOCKET, Channel, Outgoing
+from exact.environments.browser.network.message import SOCKET, BrowserMessage, Channel
 from exact.environments.browser.network.rules import PolicyRules
 
 from .test_flow import Tabs
 
 SITE, OTHER, DENIED, FOREIGN = "http://site.test", "http://other.test", "http://denied.test", "http://foreign.test"
 MOMENTS = ("log-in", "commit", "simulation", "evaluation")
-WAYS: dict[Channel, Outgoing] = {
-    "page": Outgoing("GET", "", is_document=True, kind="Document"),
-    "form": Outgoing("POST", "", "a=1", is_document=True, kind="Document"),
-    "request": Outgoing("GET", "", kind="Fetch"),
-    "upload": Outgoing("POST", "", "data", kind="Fetch"),
-    "part": Outgoing("GET", "", kind="Image"),
-    "beacon": Outgoing("POST", "", "data", is_beacon=True, kind="Ping"),
-    "report": Outgoing("POST", "", "data", is_report=True, kind="CSPViolationReport"),
-    "redirect": Outgoing("GET", "", is_document=True, kind="Document", source=f"{SITE}/hop"),
-    "socket": Outgoing(SOCKET, ""),
+WAYS: dict[Channel, BrowserMessage] = {
+    "page": BrowserMessage("GET", "", is_document=True, kind="Document"),
+    "form": BrowserMessage("POST", "", "a=1", is_document=True, kind="Document"),
+    "request": BrowserMessage("GET", "", kind="Fetch"),
+    "upload": BrowserMessage("POST", "", "data", kind="Fetch"),
+    "part": BrowserMessage("GET", "", kind="Image"),
+    "beacon": BrowserMessage("POST", "", "data", is_beacon=True, kind="Ping"),
+    "report": BrowserMessage("POST", "", "data", is_report=True, kind="CSPViolationReport"),
+    "redirect": BrowserMessage("GET", "", is_document=True, kind="Document", source=f"{SITE}/hop"),
+    "socket": BrowserMessage(SOCKET, ""),
 }
 WRITES = {"form", "upload", "beacon", "report", "socket"}
 """Ways that change something at the site. A search does not send them, the log-in and a commit do."""

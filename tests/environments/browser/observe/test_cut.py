@@ -8,13 +8,23 @@ from pytest_httpserver import HTTPServer
 from exact.config import BrowserConfig
 from exact.environments.browser import Browser, BrowserEnvironment, BrowserFactory, PageSetup, launch
 from exact.environments.browser.launch import pipe
+from exact.environments.browser.observe import capture
 from exact.observation import Observation
 from exact.task import Task
 from tests.environments.browser.pages import find
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 MANY = 20_000
-CONFIG = BrowserConfig(screenshots=False, width=600, height=400, page_elements=300, page_characters=MANY)
+CONFIG = BrowserConfig(screenshots=False, width=600, height=400)
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Count a page as large from 300 elements on."""
+    monkeypatch.setattr(capture, "MOST_ELEMENTS", 300)
+    monkeypatch.setattr(capture, "MOST_CHARACTERS", MANY)
+
+
 NOTE = "exact shows the beginning of this page only"
 ADD = "document.body.appendChild(document.createElement('{}'))"
 PAGES = {
@@ -78,7 +88,7 @@ async def test_a_page_is_read_as_a_whole_again_once_it_is_small(browser: Browser
 
 
 async def test_the_beginning_hides_what_the_page_hides_and_what_is_masked(browser: Browser, httpserver: HTTPServer) -> None:
-    config = BrowserConfig(screenshots=False, width=600, height=400, page_elements=300, mask=(".secret",))
+    config = BrowserConfig(screenshots=False, width=600, height=400, mask=(".secret",))
     setup = PageSetup(hidden=("#unseen",))
     script = (
         "document.body.insertAdjacentHTML('beforeend', '<p class=secret>4711</p><p id=unseen>unseen</p><p hidden>gone</p><p>plain</p>"

@@ -6,7 +6,7 @@ import pytest
 
 from exact.environments.browser.network.gate import Gate
 from exact.environments.browser.network.harmless import HarmlessRequests
-from exact.environments.browser.network.message import Outgoing
+from exact.environments.browser.network.message import BrowserMessage
 from tests.environments.browser.network.test_harmless import SITE, gate
 
 
@@ -14,8 +14,8 @@ def policy(*, sends: bool = False, presumes: bool = True, **declared: tuple[str,
     return gate(sends=sends, harmless=HarmlessRequests(**declared), presumes=presumes)
 
 
-def get(path: str, kind: str = "Document", **more: object) -> Outgoing:
-    return Outgoing("GET", SITE + path, is_document=kind == "Document", kind=kind, **more)  # type: ignore[arg-type]
+def get(path: str, kind: str = "Document", **more: object) -> BrowserMessage:
+    return BrowserMessage("GET", SITE + path, is_document=kind == "Document", kind=kind, **more)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", ["Document", "XHR", "Fetch", "EventSource", "Ping", "Other", "Image"])

@@ -42,7 +42,7 @@ from exact.learning.states import action_space
 from exact.models.base import ChatAnswer, ChatRequest, Choice, Image, Text, Usage
 from exact.models.tokens import count, picture, size
 from exact.runs.attempt.observations import agent_context
-from exact.runs.journal.state import AskMoment
+from exact.runs.journal.search_state import AskMoment
 from exact.runs.journal.store import RunFolder
 from exact.text import use_fence_key
 

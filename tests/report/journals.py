@@ -170,7 +170,7 @@ class Recorder:
             if isinstance(result, Failure) and result.kind in ("environment", "model"):
                 self.write(ev.Failed(what=result.kind, node=node.id, reason=result.reason))
             self.write(ev.Told(selection=selection.id, result=result))
-            if selection.id not in self.state.search.selections:
+            if selection.id not in self.state.search.tree.open:
                 return
 
     def _step(self, node: Node, edge: int) -> Result:

@@ -81,11 +81,6 @@ class SearchState:
         """Ids of nodes that viewers asked to be expanded next."""
         self._moments: dict[int, AskMoment] = {}
 
-    @property
-    def selections(self) -> dict[int, Selection]:
-        """Selections that are asked and not yet told in full, by id."""
-        return {id: work.selection for id, work in self.tree.open.items()}
-
     def moment(self, selection: int, node: Node) -> AskMoment:
         """Return what a context takes from the search: at the ask of a selection, or now if the selection is not open."""
         return self._moments.get(selection) or self._moment(node)

@@ -139,8 +139,6 @@ class Spending:
 
     def _count_iterations(self, event: ev.AnyEvent) -> None:
         """Count the tree's new iterations, end the budgets of closed selections, and begin that of a new search after a commit."""
-        if not isinstance(event, ev.MOVES | ev.Asked):
-            return
         done, self._iterations = self._tree.iterations - self._iterations, self._tree.iterations
         if done:
             self.search.spend("iterations", done)

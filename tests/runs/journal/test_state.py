@@ -55,7 +55,7 @@ def facts(state: AttemptState) -> list[object]:
     """Return all parts of a state that must be equal after a resume."""
     search, spending, live = state.search, state.spending, state.live
     return [
-        to_json(search.tree), search.tree.iterations, search.tree.allowed, search.selections, search.acted, spending.calls, live.path,
+        to_json(search.tree), search.tree.iterations, search.tree.allowed, list(search.tree.open), search.acted, spending.calls, live.path,
         live.committed, live.decided, live.refused, spending.task.spent, spending.drifted, spending.failures, live.ended, live.scored,
         live.finished, live.instruction, sorted(search.effects), search.recalled, live.judged,
     ]  # fmt: skip
@@ -85,7 +85,7 @@ async def test_any_prefix_of_a_journal_folds(faults: Faults, tmp_path: Path) -> 
 
 
 def check_counts(state: AttemptState) -> None:
-    assert len(state.search.selections) <= 1
+    assert len(state.search.tree.open) <= 1
     assert state.search.tree.root.in_flight <= 1
     assert state.spending.task.spent.get("actions", 0) == len(state.live.committed)
     assert all(node.visits == node.backups + sum(edge.visits for edge in node.edges) for node in state.search.tree.nodes)
@@ -171,10 +171,10 @@ def test_going_on_after_the_end_takes_the_end_back(journal: list[ev.AnyEvent]) -
 
 def test_a_selection_stays_open_until_its_last_need_is_told(journal: list[ev.AnyEvent]) -> None:
     at = next(i for i, e in enumerate(journal) if isinstance(e, ev.Asked) and isinstance(e.answer, Selection) and e.answer.edge is not None)
-    open_ = [len(fold(searched("mcts"), journal[: at + n]).search.selections) for n in range(8)]
+    open_ = [len(fold(searched("mcts"), journal[: at + n]).search.tree.open) for n in range(8)]
     assert open_[0] == 0 and open_[1] == 1
     told = [i for i, e in enumerate(journal[at:], at) if isinstance(e, ev.Told)][:2]
-    assert [len(fold(searched("mcts"), journal[: i + 1]).search.selections) for i in told] == [1, 0]
+    assert [len(fold(searched("mcts"), journal[: i + 1]).search.tree.open) for i in told] == [1, 0]
 
 
 async def test_a_state_is_expected_to_be_come_back_to_as_often_as_those_before_it(tmp_path: Path) -> None:

@@ -19,11 +19,11 @@ from exact.cli.task_files import is_task_file
 from exact.cli.terminal import echo
 from exact.config import LoginConfig
 from exact.errors import EnvironmentFailure, UsageError
-from exact.origins import is_web
+from exact.origins import is_web, origin, origins
 from exact.untrusted import BoundedPattern, compiled
 
 if TYPE_CHECKING:
-    from playwright.async_api import Browser, BrowserContext, Page, StorageState
+    from playwright.async_api import Browser, BrowserContext, Page, Request, StorageState
 
 _POLL = 0.1
 """Seconds between two looks at the pages."""
@@ -52,8 +52,9 @@ def login(
     """Log in to SITE by hand and save its cookies and storage.
 
     SITE is an address or a site file, whose log-in page (login.url) is opened. Requests are neither restricted nor recorded, so that single
-    sign-on works. Nothing is saved before the log-in is proven, nor a session without cookies and storage. The file is readable by you
-    alone (mode 0600) and must lie outside of any run. Refer to it in the site file: browser: {login: {state: FILE}}.
+    sign-on works. Other origins that the site's pages send to are proposed as login.partner_origins. Nothing is saved before the log-in is
+    proven, nor a session without cookies and storage. The file is readable by you alone (mode 0600) and must lie outside of any run.
+    Refer to it in the site file: browser: {login: {state: FILE}}.
     """
     pattern = _compiled(until)
     url, config, hosts, given = _target(site)
@@ -62,11 +63,17 @@ def login(
     sign = LoginSign(proof or ("" if pattern else config.proof), pattern, _compiled(config.expired or None), seconds)
     if not sign.waits and not sys.stdin.isatty():
         raise UsageError("no terminal to press Enter in: give what a logged-in page shows with --proof, or its address with --until")
-    run_async(_login(urljoin(url, config.url), path, sign, hosts=hosts, headless=headless, quiet=as_json))
+    spoken = run_async(_login(urljoin(url, config.url), path, sign, hosts=hosts, headless=headless, quiet=as_json))
+    partners = sorted(spoken - {*origins(*config.secret_origins, *config.partner_origins)})
     if as_json:
-        echo(json.dumps({"state": str(path)}))
+        echo(json.dumps({"state": str(path), "partner_origins": partners}))
         return 0
     echo(f"saved to {path}\nrefer to it in the site file: browser: {{login: {{state: {path}}}}}")
+    if partners:
+        echo(f"its pages also sent to {', '.join(partners)}: after a secret was typed, that is refused in a run")
+        if sys.stdin.isatty():
+            partners = [each for each in partners if click.confirm(f"may pages that know a typed secret send to {each}?")]
+        echo(f"to allow it: browser: {{login: {{partner_origins: [{', '.join(partners)}]}}}}" if partners else "none is allowed")
     return 0
 
 
@@ -135,7 +142,8 @@ def _refuse_run(path: Path) -> None:
             raise UsageError(f"{path} is in the run {folder}: save log-ins elsewhere")
 
 
-async def _login(url: str, path: Path, sign: LoginSign, *, hosts: dict[str, str], headless: bool, quiet: bool) -> None:
+async def _login(url: str, path: Path, sign: LoginSign, *, hosts: dict[str, str], headless: bool, quiet: bool) -> set[str]:
+    """Log in and save the session. Return the other origins to which the site's pages sent more than addresses of parts."""
     from playwright.async_api import Error
 
     from exact.environments.browser.launch.driver import start_driver
@@ -152,6 +160,8 @@ async def _login(url: str, path: Path, sign: LoginSign, *, hosts: dict[str, str]
                 executable_path=find_browser(not headless), headless=headless, args=chromium_arguments(hosts)
             )
             context = await browser.new_context(no_viewport=not headless)
+            spoken, site = set[str](), origin(url)
+            context.on("request", lambda request: spoken.add(origin(request.url)) if _tells(request) else None)
             await (await context.new_page()).goto(url)
             state = await _state_after(browser, context, sign, quiet)
             await browser.close()
@@ -162,6 +172,12 @@ async def _login(url: str, path: Path, sign: LoginSign, *, hosts: dict[str, str]
             f"the log-in at {url} left neither cookies nor local storage: nothing was saved: log in by browser.login.script instead"
         )
     write_private(path, json.dumps(state))
+    return spoken - {site, ""}
+
+
+def _tells(request: Request) -> bool:
+    """Return whether a request sends what a page may have made: a body, or a query by a script."""
+    return request.method != "GET" or (request.resource_type in ("fetch", "xhr", "websocket", "eventsource") and "?" in request.url)
 
 
 async def _state_after(browser: Browser, context: BrowserContext, sign: LoginSign, quiet: bool) -> StorageState:

@@ -109,6 +109,18 @@ def test_a_log_in_is_not_saved_in_runs_and_says_when_it_did_not_happen(
     assert not Path(inside).exists()
 
 
+def test_origins_that_the_site_sends_to_are_proposed_as_partners(
+    httpserver: HTTPServer, executable: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    api = f"http://127.0.0.1:{httpserver.port}"
+    script = f"fetch('{api}/token', {{method: 'POST', mode: 'no-cors'}}).then(() => {{ localStorage.t = 1; document.title = 'in' }})"
+    page = f"<img src='{api}/a.png'><p>Welcome<script>{script}</script>"
+    httpserver.expect_request("/").respond_with_data(page, content_type="text/html")
+    assert main(["login", httpserver.url_for("/"), "--headless", "--proof", "Welcome", "--out", str(tmp_path / "state.json")]) == 0
+    said = capsys.readouterr().out
+    assert f"sent to {api}: after a secret was typed, that is refused" in said and f"partner_origins: [{api}]" in said
+
+
 @pytest.fixture
 def token_site(httpserver: HTTPServer, tmp_path: Path) -> Path:
     """A site file whose log-in page stores a token a while after it shows that the log-in is done."""

@@ -64,7 +64,7 @@ def test_a_log_in_names_its_file_and_speaks_to_the_user_beside_it(
     path = tmp_path / "state.json"
     assert main(["login", httpserver.url_for("/"), "--headless", "--proof", "Welcome", "--out", str(path), "--json"]) == 0
     said = capsys.readouterr()
-    assert json.loads(said.out) == {"state": str(path)} and "Log in in the window" in said.err
+    assert json.loads(said.out) == {"state": str(path), "partner_origins": []} and "Log in in the window" in said.err
 
 
 def test_what_a_strange_run_names_is_a_list_and_is_not_trusted_by_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -215,7 +215,7 @@ class Runner:
             if state.live.opened is None:
                 record(self._opened(task, memory))
             else:
-                failed = state.live.finished is not None and state.live.finished.status == "failed"
+                failed = state.finished is not None and state.finished.status == "failed"
                 record(ev.Resumed(versions=versions(), repaired=again or failed))
             wrapped = {
                 role: JournalledModel(model, state.spending, self.folder.blobs, record, lambda: journal.now)
@@ -352,7 +352,7 @@ def reopen(path: Path) -> tuple[RunFolder, Config]:
 def line_of(task: Task, config: Config, state: AttemptState, *, oracle: bool = False, trained_with_reward: bool = False) -> ResultLine:
     """Return the result line of an attempt's state."""
     spent = state.spending.task.spent
-    finished = state.live.finished or ev.Finished(status="stopped", reason="interrupted")
+    finished = state.finished or ev.Finished(status="stopped", reason="interrupted")
     judged = state.live.judged.evaluation.value if state.live.judged else None
     return ResultLine(
         task=task.id,

@@ -48,7 +48,7 @@ def test_the_recorded_journals_fold_to_the_recorded_results(run: Path) -> None:
     unrecorded: dict[str, Any] = {"same_task": False, "policy": "", "value_function": ""}  # later fields
     lines = [msgspec.structs.replace(line_of(task, config, state), **unrecorded) for task, state in folded]
     assert lines == list(folder.results())
-    assert [state.live.finished.status for _, state in folded if state.live.finished] == ["scored", "scored"]
+    assert [state.finished.status for _, state in folded if state.finished] == ["scored", "scored"]
 
 
 def test_an_interrupted_attempt_of_it_is_where_it_was(run: Path) -> None:

@@ -138,7 +138,7 @@ class Follower:
 
     def _standing(self) -> str:
         now = self._reading.state
-        if now.live.finished is not None:
+        if now.finished is not None:
             return "ended"
         if now.live.ended is not None:
             return "judging"

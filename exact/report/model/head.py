@@ -54,7 +54,7 @@ def head(reading: Reading, task: Task, committed: tuple[data.CommittedStep, ...]
         answer=None if answer is None else inert(answer.strip(), ANSWER),
         reason=inert(state.live.scored.score.reason.strip(), ANSWER) if state.live.scored else "",
         stopped=stopped,
-        began=state.live.started or state.live.finished is None,
+        began=state.live.started or state.finished is None,
         way_on=_way_on(reading),
         labels=_labels(config, oracle or str(config.value.kind) == "oracle"),
         facts=_facts(reading),
@@ -88,11 +88,11 @@ def _ending(reading: Reading) -> tuple[data.Ending, str, str]:
         raw = "" if score.raw is None else f" (raw {score.raw:g})"
         said = f"The benchmark's evaluator gave {score.value:.2f}{raw}.{_own_view(reading)}"
         return ("solved", "Solved", said) if score.success else ("unsolved", "Not solved", said)
-    if state.live.finished is None and state.people.paused:
+    if state.finished is None and state.people.paused:
         return "unfinished", "Paused", f"A viewer paused it after {state.spending.elapsed:.1f} s."
-    if state.live.finished is None:
+    if state.finished is None:
         return "unfinished", "Unfinished", f"The journal ends after {state.spending.elapsed:.1f} s, before the attempt ended."
-    match state.live.finished.status:
+    match state.finished.status:
         case "judged":
             value = f"{state.live.judged.evaluation.value:.2f}" if state.live.judged else "without a value"
             return "judged", f"Judged {value}", f"By {judge(reading.config)}; no benchmark has scored it."
@@ -100,7 +100,7 @@ def _ending(reading: Reading) -> tuple[data.Ending, str, str]:
             return (
                 "stopped",
                 "Needs a person",
-                f"The page wants what only a person can do, so there is no score: {state.live.finished.reason}.",
+                f"The page wants what only a person can do, so there is no score: {state.finished.reason}.",
             )
         case "failed" if not state.live.started:
             return "failed", "Did not begin", "The start of the task was not reached, so nothing was searched and nothing was done."
@@ -112,13 +112,13 @@ def _ending(reading: Reading) -> tuple[data.Ending, str, str]:
 def _stopped(reading: Reading) -> str:
     """Return the reason why the attempt stopped: the failure, or the reason why no further action was committed."""
     state = reading.state
-    if state.live.finished is not None and state.live.finished.status == "failed":
-        return state.live.finished.reason
-    return state.live.ended.reason if state.live.ended else state.live.finished.reason if state.live.finished else ""
+    if state.finished is not None and state.finished.status == "failed":
+        return state.finished.reason
+    return state.live.ended.reason if state.live.ended else state.finished.reason if state.finished else ""
 
 
 def _way_on(reading: Reading) -> Literal["", "resume", "new run"]:
-    finished = reading.state.live.finished
+    finished = reading.state.finished
     if finished is None or finished.status != "failed":
         return ""
     return "resume" if finished.resumable else "new run"

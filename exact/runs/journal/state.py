@@ -162,6 +162,11 @@ class AttemptState:
         self.search = SearchState(config, tree, self.spending)
         self.live = LiveRecord(tree)
 
+    @property
+    def finished(self) -> ev.Finished | None:
+        """The end of the attempt; None while it can go on."""
+        return self.live.finished
+
     def apply(self, event: ev.AnyEvent) -> None:
         """Apply one event. Raises JournalError if it does not follow from the events before."""
         self._check_place(event)

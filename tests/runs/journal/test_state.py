@@ -165,8 +165,8 @@ async def test_a_drifted_arrival_and_a_failure_are_counted(tmp_path: Path) -> No
 
 
 def test_going_on_after_the_end_takes_the_end_back(journal: list[ev.AnyEvent]) -> None:
-    assert fold(searched("mcts"), journal).live.finished is not None
-    assert fold(searched("mcts"), [*journal, ev.Resumed()]).live.finished is None
+    assert fold(searched("mcts"), journal).finished is not None
+    assert fold(searched("mcts"), [*journal, ev.Resumed()]).finished is None
 
 
 def test_a_selection_stays_open_until_its_last_need_is_told(journal: list[ev.AnyEvent]) -> None:

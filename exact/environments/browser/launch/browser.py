@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from exact.config import BrowserConfig
@@ -16,6 +18,7 @@ from exact.environments.browser.network.isolation import Wall
 from exact.environments.browser.page.cdp import Cdp
 from exact.environments.browser.page.clipboard import Clipboard, SharedClipboard
 from exact.environments.browser.page.downloads import DownloadStore
+from exact.errors import EnvironmentFailure
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser as PlaywrightBrowser
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
 
 UserState = Callable[[Iterable[str]], Awaitable[dict[str, Any]]]
 """Returns cookies and storage for some origins, in the form of Playwright's `storage_state`."""
+_CLOSE_AT_LEAST = 5.0
+"""Least seconds that a context has to close; it has ten times the running median if that is more."""
 CLOSE_SECONDS = 10.0
 """Seconds that a context, or the browser, may take to close."""
 
@@ -59,6 +64,8 @@ class Browser:
         self._walls: dict[BrowserContext, Wall] = {}
         self._clipboard = SharedClipboard(playwright)
         self._closing: set[asyncio.Task[None]] = set()
+        self._closes: deque[float] = deque((0.1,), maxlen=31)
+        """Seconds that the last contexts took to close."""
 
     async def open_context(self, config: BrowserConfig, scripts: Iterable[str], origins: Sequence[str] = ()) -> tuple[BrowserContext, Page]:
         """Open a context that runs `scripts` first in every document. Return it and its first page.
@@ -116,14 +123,30 @@ class Browser:
         return Clipboard(self._clipboard)
 
     async def close_context(self, context: BrowserContext) -> None:
-        """Close a context and delete its storage. A context that does not answer ends with the browser; only its connections are closed."""
+        """Close a context and delete its storage. One that takes too long loses its renderers; if that does not help, its connections."""
+        began, loop = asyncio.get_running_loop().time(), asyncio.get_running_loop()
+        closing = asyncio.ensure_future(context.close())
+        closing.add_done_callback(lambda done: done.cancelled() or done.exception())  # it may fail after it was given up
         try:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(CLOSE_SECONDS):
-                    await context.close()
+            if not (await asyncio.wait({closing}, timeout=max(_CLOSE_AT_LEAST, 10 * median(self._closes))))[0]:
+                for page in context.pages:
+                    await self._crash(page)
+                await asyncio.wait({closing}, timeout=CLOSE_SECONDS)
+            if closing.done():
+                self._closes.append(loop.time() - began)
+                closing.result()
         finally:
             if wall := self._walls.pop(context, None):
                 wall.close()
+
+    async def _crash(self, page: Page) -> None:
+        """End the renderer of a page that does not answer."""
+        from playwright.async_api import Error
+
+        with suppress(Error, EnvironmentFailure, TimeoutError):
+            async with asyncio.timeout(1.0):
+                cdp = await self.attach(page)
+                await cdp.send("Page.crash")
 
     def close_walls(self) -> None:
         """End all connections of contexts that were not closed."""

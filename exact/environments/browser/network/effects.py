@@ -22,6 +22,10 @@ _FAILURES: tuple[tuple[type[OSError], str], ...] = (
 """Errors of connections, and their names in CDP's Network.ErrorReason."""
 
 
+MOST_REFUSED = 500
+"""Requests of one step that are refused. The browser holds further ones back without an answer, until it sends no more."""
+
+
 class _Noted(NamedTuple):
     """A side effect, and the kind of its message if that may be learned."""
 
@@ -38,6 +42,8 @@ class EffectLog:
         self._effects: list[_Noted] = []
         self._pending: dict[str, _Noted] = {}
         """Writes without an answer yet, by request id."""
+        self._refused = 0
+        """Requests that were refused since side effects were last taken."""
         self._once: set[str] = set()
         """Addresses of connections that were refused since side effects were last taken."""
         self._failures: dict[str, str] = {}
@@ -51,6 +57,15 @@ class EffectLog:
     def record(self, effect: SideEffect, message: BrowserMessage | None = None) -> None:
         """Record a side effect. `message`: what caused it, if its kind may be learned."""
         self._effects.append(_Noted(effect, kind_of(message) if message else ""))
+
+    def record_refused(self, effect: SideEffect, message: BrowserMessage) -> bool:
+        """Record the side effect of a request that is refused. Return False if so many were that this one is not to be answered."""
+        self._refused += 1
+        if self._refused == MOST_REFUSED:
+            effect = msgspec.structs.replace(effect, detail=f"{effect.detail}; {MOST_REFUSED} requests were refused, more are not answered")
+        if self._refused <= MOST_REFUSED:
+            self.record(effect, message)
+        return self._refused <= MOST_REFUSED
 
     def record_once(self, url: str, effect: SideEffect, message: BrowserMessage | None = None) -> None:
         """Record the side effect of a refused connection, once a step: pages try again."""
@@ -71,6 +86,7 @@ class EffectLog:
         """Return the side effects since the last call. Each write is returned once, without a status if it has no answer yet."""
         noted, self._effects, self._pending = (*self._effects, *self._pending.values()), [], {}
         self._once.clear()
+        self._refused = 0
         return tuple(self._settled(each) for each in noted)
 
     def _settled(self, noted: _Noted) -> SideEffect:

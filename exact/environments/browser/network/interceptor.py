@@ -49,6 +49,8 @@ _FRAME_TIMEOUT = 1.0
 """Seconds that a request of an unknown frame waits for its context to be found, before it is refused."""
 _MOST_SENT = 256
 """Requests that are remembered until they are redirected."""
+_MOST_UNKNOWN = 64
+"""Requests of unknown frames that wait at once. Further ones are refused, so that a page which churns frames delays no other."""
 _POLL = 0.02
 """Seconds between two attempts to find the context of a frame."""
 
@@ -69,6 +71,8 @@ class RequestInterceptor:
         self._contexts: dict[str, str] = {}
         """CDP ids of browser contexts by target or frame."""
         self._tasks: dict[asyncio.Task[None], Event] = {}
+        self._unknown = 0
+        """Requests of unknown frames that wait."""
         self._frame_queries: dict[str, asyncio.Task[None]] = {}
         """Queries for the frames of contexts, at most one for each."""
         self._sent: OrderedDict[str, tuple[str, str]] = OrderedDict()
@@ -176,7 +180,8 @@ class RequestInterceptor:
             return
         decision = await gate.judge(asked)
         if isinstance(decision, Refuse):
-            gate.log.record(decision.effect, asked)
+            if not gate.log.record_refused(decision.effect, asked):
+                return  # a page that asks without end waits for ever, and delays no other
             await (self._pretend(event) if decision.pretends else self._refuse(event, gate))
             return
         self._remember(event["requestId"], asked)
@@ -363,13 +368,21 @@ class RequestInterceptor:
 
     async def _gate_of(self, frame: str) -> Gate | None:
         """Return the gate of a frame or worker. Wait a moment for an unknown one to be reported; return None if it is not."""
+        if (context := self._context_of(frame)) is None and self._unknown < _MOST_UNKNOWN:
+            self._unknown += 1
+            try:
+                context = await self._found(frame)
+            finally:
+                self._unknown -= 1
+        return self._gates.get(context) if context is not None else None
+
+    async def _found(self, frame: str) -> str | None:
+        """Return the context of a frame once it is reported; None if it is not in time."""
         until = asyncio.get_running_loop().time() + _FRAME_TIMEOUT
-        while (context := self._context_of(frame)) is None:
-            if asyncio.get_running_loop().time() >= until:
-                return None
+        while (context := self._context_of(frame)) is None and asyncio.get_running_loop().time() < until:
             if not await self._query_frames(frame):
                 await asyncio.sleep(_POLL)
-        return self._gates.get(context)
+        return context
 
     def _is_foreign(self, frame: str) -> bool:
         """Return whether a frame is known not to be ours: its context never had a gate, or none of our pages has it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
     from exact.environments.browser.page.cdp import Cdp
 
+_MOST_GONE = 4096
+"""Removed frames that are remembered of one page."""
 MOST_ADDRESSES = 1000
 """Addresses that are read from one document."""
 _CONTEXT_NAME = "exact"
@@ -85,6 +88,8 @@ class Tab:
         self.accessible = AccessibleTree(self)
         self.frames: dict[str, str] = {}
         """The parent of each frame by the frame's CDP id; empty for the main frame."""
+        self._gone: OrderedDict[str, None] = OrderedDict()
+        """Frames that were removed. Requests of theirs may still be waiting."""
         self.size = (0, 0)
         """Elements of the page and, roughly, characters of its texts, names and fields, when it was quiet last."""
         self._unreadable = -1
@@ -272,7 +277,18 @@ class Tab:
         self.frames[event["frameId"]] = event["parentFrameId"]
 
     def _frame_detached(self, event: dict[str, Any]) -> None:
-        self.frames.pop(event["frameId"], None)
+        if event["frameId"] in self.frames:
+            del self.frames[event["frameId"]]
+            self._forget(event["frameId"])
+
+    def _forget(self, frame: str) -> None:
+        self._gone[frame] = None
+        if len(self._gone) > _MOST_GONE:
+            self._gone.popitem(last=False)
+
+    def has(self, frame: str) -> bool:
+        """Return whether the page has, or had a while ago, the frame with an id."""
+        return frame in self.frames or frame in self._gone
 
     def _frame_navigated(self, event: dict[str, Any]) -> None:
         frame = event["frame"]
@@ -280,6 +296,8 @@ class Tab:
         self._origins.add(frame.get("securityOrigin", ""))
         if "parentId" not in frame:  # the frames inside are gone too, and the browser sends no events for them
             self._navigation_answered(event)
+            for each in self.frames.keys() - {frame["id"]}:
+                self._forget(each)
             self.frames = {frame["id"]: ""}
 
     def _request_sent(self, event: dict[str, Any]) -> None:

@@ -82,11 +82,11 @@ class BrowserWindow:
 
     def has(self, frame: str) -> bool:
         """Return whether a tab is known to have the frame with an id."""
-        return any(frame in tab.frames for tab in self.tabs)
+        return any(tab.has(frame) for tab in self.tabs)
 
     def tab_of(self, frame: str) -> str:
         """Return the main frame of a frame's tab; empty if no tab is known to have the frame."""
-        return next((tab.main_frame for tab in self.tabs if frame in tab.frames), "")
+        return next((tab.main_frame for tab in self.tabs if tab.has(frame)), "")
 
     async def ask(self) -> None:
         """Ask the browser for the frames of all tabs. Those of a tab are known as soon as it answers."""

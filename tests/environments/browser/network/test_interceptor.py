@@ -14,6 +14,7 @@ from exact.config import BrowserConfig
 from exact.environments.base import SideEffect
 from exact.environments.browser import Browser, BrowserFactory, PageSetup
 from exact.environments.browser.network import interceptor
+from exact.environments.browser.network.effects import MOST_REFUSED
 from exact.environments.browser.network.gate import Gate
 from exact.environments.browser.network.interceptor import RequestInterceptor
 from exact.environments.browser.network.rules import PolicyRules
@@ -392,6 +393,24 @@ async def test_a_request_of_an_unknown_frame_is_refused_and_not_dropped(
     session = await guarded(b=Pages(asked=other))
     session.asks("1", "nobody's")
     assert await asyncio.wait_for(session.answers.get(), 5) == ("Fetch.failRequest", "1")
+
+
+async def test_many_requests_of_unknown_frames_are_refused_at_once_and_delay_no_other() -> None:
+    session = await guarded(b=Pages(asked=stands_still), a=Pages("known"))
+    for number in range(1000):
+        session.asks(f"u{number}", f"gone {number}")
+    session.asks("1", "known")
+    answered = [await asyncio.wait_for(session.answers.get(), 5) for _ in range(1001 - 64)]
+    assert ("Fetch.continueRequest", "1") in answered
+
+
+async def test_of_a_flood_of_refused_requests_the_rest_stays_unanswered_until_the_next_step() -> None:
+    session = await guarded(a=Pages("known"))
+    for number in range(MOST_REFUSED + 200):
+        session.asks(str(number), "known", url="http://other.test/x")
+    session.asks("own", "known")
+    answered = [await asyncio.wait_for(session.answers.get(), 5) for _ in range(MOST_REFUSED + 1)]
+    assert ("Fetch.continueRequest", "own") in answered and session.answers.empty()
 
 
 async def test_a_guard_that_ends_leaves_nothing_waiting() -> None:

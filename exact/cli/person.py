@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 from exact.cli.terminal import echo
 from exact.config import BrowserConfig
-from exact.environments.base import PersonQuestion
+from exact.environments.base import SECRET, PersonQuestion
 from exact.text import inert
 
 _LONGEST = 400
@@ -56,7 +56,10 @@ def shown(question: PersonQuestion, seconds: float) -> list[str]:
         return [f"The agent asks: {question.text}", f"Type an answer and press Enter, within {seconds:g} s."]
     lines = [f"Action: {question.text}"] if question.text else []
     if question.kind == "write":
-        lines += [f"It sends {question.method} {question.url}", *(f"    {name}: {value}" for name, value in question.fields.items())]
+        sent = f"It sends {question.method} {question.url}"
+        if question.method == SECRET:
+            sent = f"A page that may know a typed secret sends to {question.url}"
+        lines += [sent, *(f"    {name}: {value}" for name, value in question.fields.items())]
     return [*lines, f"Do it? [y/N] (anything but y or yes refuses, and so does no answer within {seconds:g} s)"]
 
 

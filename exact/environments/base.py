@@ -27,6 +27,8 @@ none; a state is reached by reset and replay."""
 
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 """HTTP methods that do not write."""
+SECRET = "SECRET"
+"""Stands for the method in a person's question whether an origin may get what may hold a typed secret."""
 
 
 class SideEffect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

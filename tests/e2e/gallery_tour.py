@@ -65,7 +65,7 @@ TOUR = (
     Stop("/hover", [('hover ["Menu"]', "Hidden entry"), ('click ["Hidden entry"]', "chosen")]),
     Stop("/canvas", [("click_at 40 50", "dot 40,50"), ("drag_at 10 20 to 110 90", "line 10,20 to 110,90")]),
     Stop("/mouse", [('double_click ["Target"]', "twice"), ('right_click ["Target"]', "menu"), ('wheel ["Target"] up', "turned")]),
-    Stop("/place", [('click ["Where"]', "at 52.5, 13.4, 25"), ('click ["May"]', "is granted")]),
+    Stop("/place", [('click ["Where"]', "at 52.5, 13.4, 10"), ('click ["May"]', "is granted")]),
     Stop("/pdf", [('click ["Paper"]', "Words on paper")]),
 )
 """Abilities of one page, in one tab each."""

@@ -193,9 +193,9 @@ async def test_an_unrecoverable_error_of_one_worker_ends_the_attempt_with_it(tmp
     assert environments.counts.opened == environments.counts.closed
 
 
-async def test_work_below_the_committed_action_continues_after_an_early_stop(tmp_path: Path) -> None:
+async def test_work_below_the_committed_action_continues_after_a_commit(tmp_path: Path) -> None:
     gauge = Gauge()
-    settings = searched(workers=6, early=True, iterations=12)
+    settings = searched(workers=6, iterations=12)
     (line,) = await gauged(toy_runner(tmp_path, ToyFactory(maze(), latency=gauge), settings), Gauge()).run()
     events = journal(tmp_path)
     assert line.score == 1.0 and repeated_facts(events) == []

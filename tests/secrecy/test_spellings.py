@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from exact.config import LoginConfig
+from exact.environments.browser.login import Authenticator
 from exact.environments.browser.secrets import SecretMasking
-from exact.environments.sites.accounts import Login
-from exact.environments.sites.site import Account
 from exact.errors import InfrastructureError
 from exact.secrecy.scrubber import Scrubber
 from exact.secrecy.values import Secret
@@ -187,8 +187,7 @@ def test_a_part_does_not_stand_for_the_value() -> None:
 
 
 def test_an_answer_with_a_part_is_not_scored() -> None:
-    login = Login(Account(name="a", fields={"word": VALUES[0]}), {})
-    masking = SecretMasking(lambda: [login])
+    masking = SecretMasking(Authenticator(), None, LoginConfig(secrets={"word": VALUES[0]}))
     assert masking.revealed(Outcome(actions=(), answer=masking.mask(f"it is {VALUES[0]}"))).answer == f"it is {VALUES[0]}"
     with pytest.raises(InfrastructureError, match="stands for no secret"):
         masking.revealed(Outcome(actions=(), answer=masking.mask(f"it is {VALUES[0][:-1]}")))

@@ -57,10 +57,10 @@ async def test_after_a_write_the_rest_of_the_task_is_solved(algorithm: str, fide
 SETTINGS: tuple[dict[str, object], ...] = (
     {"revisit": "repeat", "backup": "max", "discount": 0.97},
     {"first_play": "zero", "c": 1.0, "evaluations": 3},
-    {"final": "visits", "subtree": True},
+    {"final": "visits"},
     {"final": "max_robust", "workers": 3},
     {"commit": "plan", "expansion": "speculative", "workers": 3},
-    {"early": True, "reevaluations": 4, "evaluations": 3},
+    {"reevaluations": 4, "evaluations": 3},
 )
 
 

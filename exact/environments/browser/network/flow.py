@@ -23,7 +23,7 @@ bits a character that is 9,216 bits for each origin whose scripts the page had r
 MOST_KNOWN, MOST_REPEATS = 1000, 8
 """Addresses that are remembered of one origin, and requests to them by documents that know a secret. The choice among the addresses
 tells at most 10 bits a request: 80 bits in an episode. Parts of the page at origins whose scripts it ran do not count."""
-MOST_TOLD, SHORTEST = 20, 4
+MOST_TOLD, SHORTEST = 20, 12
 """Texts that are remembered, and characters of a part of an address that is looked for in them."""
 _OWN_HEADERS = ("origin", "referer", "sec-")
 """Beginnings of the names of headers that no page can set. The referrer is judged apart."""
@@ -96,10 +96,12 @@ class SecretFlow:
             self.told = (*self.told, text)[-MOST_TOLD:]
 
     def is_told(self, url: str) -> bool:
-        """Return whether a part of an address behind its origin stands in a text that such a document showed to the agent."""
-        parts = split_url(url)
-        said = [each for each in re.split(r"[/?&=#;]", f"{parts.path}?{parts.query}#{parts.fragment}") if len(each) >= SHORTEST]
-        return any(each in text or unquote(each) in text for each in said for text in self.told)
+        """Return whether an address, or a long part of it behind the origin, stands in a text that such a document showed to the agent."""
+        whole = url.partition("://")[2].rstrip("/")
+        rest = whole.partition("/")[2]
+        said = {whole, unquote(whole)} if rest else set()
+        said |= {each for part in re.split(r"[/?&=#;]", rest) for each in (rest, part, unquote(part)) if len(each) >= SHORTEST}
+        return any(each in text for each in said for text in self.told)
 
     def is_known(self, url: str) -> bool:
         """Return whether an address stood in a document, or was requested, before a secret was typed."""
@@ -125,6 +127,10 @@ class SecretFlow:
         brought = {source for target in where for source in self.brought.get(target, ())}
         self.typed[name] = self.typed.get(name, frozenset()) | frozenset(trusted) | brought
         self.knowing |= where
+
+    def trust(self, target: str) -> None:
+        """Let an origin get all typed secrets from now on."""
+        self.typed = {name: trusted | {target} for name, trusted in self.typed.items()}
 
     def foreign(self, target: str) -> str:
         """Return the placeholder of a typed secret that an origin may not get; empty if it may get all of them."""

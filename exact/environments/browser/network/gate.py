@@ -10,7 +10,7 @@ from typing import Protocol
 
 import msgspec
 
-from exact.environments.base import SideEffect
+from exact.environments.base import SECRET, SideEffect
 from exact.environments.browser.network import flow
 from exact.environments.browser.network.confirmation import Confirmations
 from exact.environments.browser.network.effects import EffectLog
@@ -227,7 +227,18 @@ class Gate:
                 self._arriving.discard(message.frame)
         if self.facts.flow.foreign(origin(message.url)):
             message = message._replace(cookies=await self._cookies(message.url))
-        return await self.admit(message, self.decide(message))
+        decision = self.decide(message)
+        if isinstance(decision, Refuse) and decision.is_secret and await self._trusts(message):
+            decision = self.decide(message)
+        return await self.admit(message, decision)
+
+    async def _trusts(self, message: BrowserMessage) -> bool:
+        """Return whether a person lets an origin get what may hold a typed secret. Each origin is asked for once a step."""
+        target = f"{origin(message.url)}/"
+        if self.confirmations.ask is None or await self.confirmations.refusal(SECRET, target, "", self.mask, by_itself=False):
+            return False
+        self.facts.flow.trust(origin(message.url))
+        return True
 
     def decide(self, message: BrowserMessage, *, with_document: bool = False) -> Decision:
         """Decide on a message, and learn from it. `with_document`: it came with a new document, in which nobody acted."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from exact.environments.base import SAFE_METHODS, SideEffect
@@ -51,6 +51,8 @@ class Refuse:
     """Whether it is answered as if it were sent: the site declares it harmless."""
     is_presumed: bool = False
     """Whether it writes if the action does."""
+    is_secret: bool = False
+    """Whether a secret is the reason, which a person may overrule."""
     is_own_read = False
 
 
@@ -144,7 +146,7 @@ def decide(rules: PolicyRules, facts: EpisodeFacts, message: BrowserMessage, *, 
     if refused := refusal(message.url, rules.allowed) or rules.deny.refusal(message.url):
         return _refuse(message, refused, write=False if unsafe else None)
     if refused := withheld(rules, facts, message):
-        return _refuse(bare(message), refused, write=False)
+        return replace(_refuse(bare(message), refused, write=False), is_secret=True)
     nature = nature_of(rules, facts, message, with_document=with_document)
     if nature == "read":
         return _decide_read(rules, facts, message, with_document=with_document)
@@ -174,7 +176,7 @@ def withheld(rules: PolicyRules, facts: EpisodeFacts, message: BrowserMessage) -
         if why:
             return f"{name} was typed, and a page that may know it sends to {target}: {why}; see {_KEY}"
     text = "\n".join((message.url + message.fragment, message.body, *(value for _, value in message.headers)))
-    if name := rules.spelled(text, target):
+    if (name := rules.spelled(text, target)) and target not in facts.flow.typed.get(name, ()):
         return f"{name} is sent to {target}, which it does not belong to; see browser.login.secret_origins"
     return ""
 

@@ -6,6 +6,8 @@ import copy
 
 import pytest
 
+from exact.environments.base import PersonQuestion
+from exact.environments.browser.network.confirmation import Confirmations
 from exact.environments.browser.network.flow import LONGEST_PATH, MOST_PARTS, MOST_REPEATS, SecretFlow
 from exact.environments.browser.network.gate import Gate
 from exact.environments.browser.network.message import BrowserMessage, StoredCookie
@@ -28,8 +30,10 @@ class Tabs:
         """They are known."""
 
 
-def gate(**rules: object) -> Gate:
-    return Gate(PolicyRules(**({"allowed": ALL, "writable": ALL, "home": (APP,), "guarded": frozenset((LOGIN,))} | rules)), Tabs())  # type: ignore[arg-type]
+def gate(parts: dict[str, object] | None = None, **rules: object) -> Gate:
+    return Gate(
+        PolicyRules(**({"allowed": ALL, "writable": ALL, "home": (APP,), "guarded": frozenset((LOGIN,))} | rules)), Tabs(), **(parts or {})
+    )  # type: ignore[arg-type]
 
 
 def typed(*standing: str, partners: tuple[str, ...] = (), **rules: object) -> Gate:
@@ -191,15 +195,33 @@ def test_the_agents_own_way_is_free() -> None:
 
 def test_an_address_that_the_page_told_the_agent_is_the_pages() -> None:
     subject = typed()
-    subject.note_read("a", f"Continue at {OTHER}/706173")
-    subject.goes_to(f"{OTHER}/706173")
-    assert not sends(subject, get(f"{OTHER}/706173", is_document=True))
+    subject.note_read("a", f"Continue at {OTHER}/70, or look for 706173737764 in the shop")
+    for told in (f"{OTHER}/70", f"{OTHER}/shop?code=706173737764"):
+        subject.goes_to(told)
+        assert not sends(subject, get(told, is_document=True))
+    subject.goes_to(f"{OTHER}/shop")
+    assert sends(subject, get(f"{OTHER}/shop", is_document=True)), "a word of the page is no address"
     subject.goes_to(f"{OTHER}/search?q=shoes")
     assert sends(subject, get(f"{OTHER}/search?q=shoes", is_document=True))
 
 
 def test_a_typed_secret_closes_sockets_to_other_origins() -> None:
     assert set(gate().socket_origins) == set(ALL) and typed().socket_origins == (LOGIN,)
+
+
+@pytest.mark.parametrize(("said", "sent"), [("", [True, True]), ("no", [False, False])])
+async def test_a_person_decides_once_whether_an_origin_gets_what_may_hold_a_secret(said: str, sent: list[bool]) -> None:
+    asked = list[PersonQuestion]()
+
+    async def ask(question: PersonQuestion) -> str:
+        asked.append(question)
+        return said if question.method == "SECRET" else ""
+
+    subject = typed(parts={"confirmations": Confirmations(ask)})
+    subject.begin_action()
+    message = get(f"{OTHER}/api?q=1", kind="Fetch")
+    assert [not (await subject.judge(message)).refused for _ in range(2)] == sent
+    assert [(each.method, each.url) for each in asked] == [("SECRET", f"{OTHER}/")]
 
 
 def test_a_snapshot_keeps_its_own_flow() -> None:

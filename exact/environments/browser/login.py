@@ -229,7 +229,8 @@ class Authenticator:
             session.gate.end_login()
         if not proven:
             lacks = f"{seen.url}, which does not show {session.config.proof!r}"
-            raise EnvironmentFailure(f"not logged in after the log-in script, at {lacks}: check browser.login's secrets and proof")
+            way_out = session.gate.withheld or "check browser.login's secrets and proof"
+            raise EnvironmentFailure(f"not logged in after the log-in script, at {lacks}: {way_out}")
         if _is_refused(session, seen.url):
             raise EnvironmentFailure(f"not logged in after the log-in script, at {seen.url}: check browser.login.secrets")
         if session.config.expired or session.config.proof:  # otherwise an expired session could not be recognized

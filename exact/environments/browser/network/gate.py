@@ -82,6 +82,8 @@ class Gate:
         self.facts = EpisodeFacts(flow=flow or SecretFlow(), tab_of=frames.tab_of)
         self.log = EffectLog(rules.harmless.is_learned)
         self.confirmations, self._pace = confirmations or Confirmations(), pace or Pace()
+        self.withheld = ""
+        """The reason of the last refusal because of a typed secret; empty if there was none."""
         self.sent_presumed = False
         """Whether a request that writes if the action does was sent or stopped since the last action began."""
         self.blank_pages: set[str] = set()
@@ -196,8 +198,7 @@ class Gate:
         shown = self.facts.flow.shown
         if is_main:
             self._spread()  # its documents up to now may have told each other
-            gone = [each for each in shown if self.frames.tab_of(each) in ("", frame)]
-            for each in gone:
+            for each in [each for each in shown if self.frames.tab_of(each) == frame]:
                 del shown[each]
         if found := origin(url):
             shown[frame] = found
@@ -255,6 +256,8 @@ class Gate:
             url = f"{target}/" if facts.flow.foreign(target) else decision.effect.url.partition("?")[0]
             effect = msgspec.structs.replace(decision.effect, url=url, fields=())
             decision = replace(decision, effect=effect)
+        if isinstance(decision, Refuse) and decision.is_secret:
+            self.withheld = decision.refused
         self.sent_presumed = self.sent_presumed or decision.is_presumed
         if decision.is_own_read and len(facts.own_reads) < MOST_KINDS:
             facts.own_reads.add(kind_of(message))

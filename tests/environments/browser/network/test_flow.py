@@ -179,6 +179,15 @@ def test_a_popup_that_can_reach_its_opener_may_have_been_told() -> None:
     assert not sends(subject, BrowserMessage("POST", f"{OTHER}/got", "x", frame="d"))
 
 
+def test_a_popup_that_is_not_a_tab_yet_is_known_by_its_document() -> None:
+    subject, tabs = typed(), set[str]()
+    subject.facts.tab_of = subject.frames.tab_of = lambda frame: frame if frame in {"a", "b", *tabs} else ""  # type: ignore[method-assign]
+    subject.document_shown("e", f"{LOGIN}/second", is_main=True)
+    subject.document_shown("b", f"{OTHER}/", is_main=True)
+    tabs.add("e")
+    assert not sends(subject, BrowserMessage("POST", f"{OTHER}/got", "x", frame="e"))
+
+
 def test_a_tab_that_leaves_the_documents_that_know_is_free_again() -> None:
     subject = typed(f"{OTHER}/")
     subject.document_shown("a", f"{OTHER}/", is_main=True)

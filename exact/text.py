@@ -15,7 +15,6 @@ report flags the state, and the journal names the marks with each decision.
 from __future__ import annotations
 
 import functools
-import hashlib
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -107,6 +106,8 @@ def without_key(prompt: str) -> str:
 
 
 def _mark(text: str, key: bytes) -> str:
+    import hashlib  # not at the start of every command
+
     data = text.encode()
     return (hashlib.blake2b(data, key=key).hexdigest() if key else hashlib.sha256(data).hexdigest())[:8]
 
@@ -131,27 +132,32 @@ _MODEL = (
     r"\b(?:ИИ|языков\w+ модел\w+)[^.]{0,40}(?:долж|обязан)|(?:AI|智能体|大模型|语言模型).{0,12}(?:必须|应当|请)",
     r"(?:AI|エージェント|言語モデル).{0,16}(?:しなさい|すること|してください|必ず|優先)",
 )
-_RULES = {
-    "overrides instructions": re.compile("|".join(_OVERRIDES), re.I),
-    "speaks to a model": re.compile("|".join(_MODEL), re.I),
-    "speaks as a system or a tool": re.compile(
-        r"<\|?\w*(?:im_start|im_end|endoftext|tool_call|function_call)\w*\|?>|\[/?INST\]|<\|(?:system|assistant|user)\|>"
-        r"|#{2,} ?(?:system|instruction|response)\b|\bBEGIN SYSTEM",
-        re.I,
-    ),
-    "prints a verdict or an action": re.compile(
-        r"\bVerdict\s*:\s*[A-E]\b(?!\w)|\bBetter\s*:\s*(?:first|second|neither)\b|\bAction(?: \(\d+ ?%\))?\s*:\s*\w+ ?(?:\[|\\?\")"
-        r"|[{,]\s*\\?\"(?:verdict|grade|better)\\?\"\s*:\s*\\?\"[A-Za-z]"
-    ),
-    "prints the marks of a fence": re.compile(r"[⟦⟧]"),
-    "hides characters": re.compile(
-        r"[\U000e0020-\U000e007f]{3}|(?:[\ufe00-\ufe0f\U000e0100-\U000e01ef]){3}|(?:[^\W\d_][\u200b\u200c\u2060-\u2064\ufeff]+){3}"
-        r"|[\u202d\u202e]"
-    ),
-}
+
+
+@functools.cache
+def _rules() -> dict[str, re.Pattern[str]]:
+    """Return the patterns of each way in which a text speaks to a model."""
+    return {
+        "overrides instructions": re.compile("|".join(_OVERRIDES), re.I),
+        "speaks to a model": re.compile("|".join(_MODEL), re.I),
+        "speaks as a system or a tool": re.compile(
+            r"<\|?\w*(?:im_start|im_end|endoftext|tool_call|function_call)\w*\|?>|\[/?INST\]|<\|(?:system|assistant|user)\|>"
+            r"|#{2,} ?(?:system|instruction|response)\b|\bBEGIN SYSTEM",
+            re.I,
+        ),
+        "prints a verdict or an action": re.compile(
+            r"\bVerdict\s*:\s*[A-E]\b(?!\w)|\bBetter\s*:\s*(?:first|second|neither)\b|\bAction(?: \(\d+ ?%\))?\s*:\s*\w+ ?(?:\[|\\?\")"
+            r"|[{,]\s*\\?\"(?:verdict|grade|better)\\?\"\s*:\s*\\?\"[A-Za-z]"
+        ),
+        "prints the marks of a fence": re.compile(r"[⟦⟧]"),
+        "hides characters": re.compile(
+            r"[\U000e0020-\U000e007f]{3}|(?:[\ufe00-\ufe0f\U000e0100-\U000e01ef]){3}|(?:[^\W\d_][\u200b\u200c\u2060-\u2064\ufeff]+){3}"
+            r"|[\u202d\u202e]"
+        ),
+    }
 
 
 @functools.lru_cache(maxsize=256)
 def injections(*texts: str) -> tuple[str, ...]:
     """Return how texts of a page speak to a model, in a few words each; empty if they do not."""
-    return tuple(name for name, rule in _RULES.items() if any(rule.search(text) for text in texts))
+    return tuple(name for name, rule in _rules().items() if any(rule.search(text) for text in texts))

@@ -18,7 +18,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from exact.cli.signals import ending_signals
-from exact.cli.terminal import clean_tracebacks, echo
+from exact.cli.terminal import clean_tracebacks, clean_warnings, echo
 from exact.errors import ExactError, UsageError, unknown
 from exact.version import __version__
 
@@ -119,6 +119,7 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in self.table:
             return None
+        clean_warnings()
         module, _, function = self.table[name][0].partition(":")
         command: click.Command = getattr(importlib.import_module(module), function)
         return command

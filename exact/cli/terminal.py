@@ -5,11 +5,9 @@ Completions for a shell: commands, task ids, the names of shipped configurations
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 import threading
-import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -39,20 +37,27 @@ def echo(text: object = "", *, mark: str = "", err: bool = False, nl: bool = Tru
 
 
 def clean_tracebacks() -> None:
-    """Print the tracebacks and warnings of this process as `echo` prints texts: they may quote a server."""
+    """Print the tracebacks of this process as `echo` prints texts: they may quote a server."""
     sys.excepthook = _print_traceback
     threading.excepthook = lambda args: _print_traceback(*args[:3])
+
+
+def clean_warnings() -> None:
+    """Print the warnings of logs of this process as `echo` prints texts. The help of `exact` needs no logs, so it does not load them."""
+    import logging
+
+    class InertFormatter(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            return inert(super().format(record))
+
     if logging.lastResort is not None:
-        logging.lastResort.setFormatter(_InertFormatter())
+        logging.lastResort.setFormatter(InertFormatter())
 
 
 def _print_traceback(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
+    import traceback
+
     echo("".join(traceback.format_exception(kind, error, trace)), err=True, nl=False)
-
-
-class _InertFormatter(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        return inert(super().format(record))
 
 
 _KNOWN_HERE = ("miniwob", "desktop", "trac", "wagtail", "browsergym", "osworld")

@@ -54,7 +54,7 @@ FAILS = {
 
 @pytest.mark.parametrize("code", FAILS.values(), ids=FAILS)
 def test_a_traceback_or_a_warning_has_no_effect_on_a_terminal(code: str) -> None:
-    script = f"from exact.cli import main\nmain.main(['--version'])\nT = {HOSTILE!r}\n{code}"
+    script = f"from exact.cli import main\nmain.main(['list', 'algorithms'])\nT = {HOSTILE!r}\n{code}"
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60, check=False).stderr.decode("utf-8")
     assert "␛[2J" in said and not set(said) & set("\x1b\x9b\x07\u202e")
 

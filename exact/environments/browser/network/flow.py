@@ -112,6 +112,11 @@ class SecretFlow:
         if not self.typed:
             self.cookies.update(cookies)
 
+    def could_set(self, cookie: StoredCookie) -> bool:
+        """Return whether a document that may know a secret could have set a cookie: its host is in the cookie's domain."""
+        hosts, domain = (split_url(each).hostname or "" for each in self.knowing), cookie.domain.lstrip(".")
+        return any(host == domain or host.endswith(f".{domain}") for host in hosts)
+
     def note_way(self, url: str, source: str, home: Collection[str], *, redirects: bool) -> None:
         """Remember that `source`, one of the origins at which the task starts, led a tab to an address of another origin, to log in there.
 
@@ -164,8 +169,10 @@ def refusal(flow: SecretFlow, message: BrowserMessage) -> str:
         return "it sends more than an address"
     if source and flow.foreign(origin(source)):
         return ""  # a server that does not know the secret redirects
-    if not flow.cookies.issuperset(message.cookies):
+    if any(flow.could_set(each) for each in message.cookies if each not in flow.cookies):
         return "it carries a cookie that was set since"
+    if message.is_chosen:
+        return ""
     if _tells(flow, message.headers, message.referrer):
         return "its headers were made by the page"
     is_part = message.channel == "part" and target in flow.script_origins

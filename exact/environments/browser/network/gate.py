@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from typing import Protocol
+from urllib.parse import unquote
 
 import msgspec
 
@@ -74,9 +75,8 @@ class Gate:
         """Make a gate.
 
         `frames`: the frames of the context. `flow`: where secrets got to before, from a snapshot. `confirmations`: the writes that wait
-        for a person's yes. `pace`: the rate of requests to the site. `mask` masks secrets in records. `cookies` returns those
-        that a request to an address carries. `readmit` is called when fewer
-        WebSockets may be open than before.
+        for a person's yes. `pace`: the rate of requests to the site. `mask` masks secrets in records. `cookies` returns those that a
+        request to an address carries. `readmit` is called when fewer WebSockets may be open than before.
         """
         self.rules, self.frames, self.mask, self._cookies, self._readmit = rules, frames, mask, cookies, readmit
         self.facts = EpisodeFacts(flow=flow or SecretFlow(), tab_of=frames.tab_of)
@@ -177,9 +177,7 @@ class Gate:
 
     def goes_to(self, url: str) -> None:
         """Note that the agent itself goes to an address. It is the agent's choice unless a page that may know a secret showed it."""
-        self._chosen = url
-        if not self.facts.flow.is_told(url):
-            self.facts.flow.note_addresses((url,))
+        self._chosen = _plain(url)
 
     def note_read(self, frame: str, text: str) -> None:
         """Note a text that the agent read in a tab, by its main frame."""
@@ -250,11 +248,13 @@ class Gate:
             self._learn(message, with_document=with_document)
         facts.has_written = self.log.has_write
         self._spread()
+        url = message.url + message.fragment
+        message = message._replace(is_chosen=message.is_document and _plain(url) == self._chosen and not facts.flow.is_told(url))
         decision = decide(rules, facts, message, with_document=with_document)
         if isinstance(decision, Refuse) and facts.flow.typed:  # it may hold a secret in any form
             target = origin(message.url)
-            url = f"{target}/" if facts.flow.foreign(target) else decision.effect.url.partition("?")[0]
-            effect = msgspec.structs.replace(decision.effect, url=url, fields=())
+            shown = f"{target}/" if facts.flow.foreign(target) else decision.effect.url.partition("?")[0]
+            effect = msgspec.structs.replace(decision.effect, url=shown, fields=())
             decision = replace(decision, effect=effect)
         if isinstance(decision, Refuse) and decision.is_secret:
             self.withheld = decision.refused
@@ -272,9 +272,9 @@ class Gate:
         found, url, source = self.facts.flow, message.url + message.fragment, origin(message.source)
         if not self.facts.knows(message.frame):
             found.note_request(url, message.headers, is_script=message.kind == "Script")
-        elif found.foreign(origin(url)) and not self.rules.is_inside(url):
+        elif found.foreign(origin(url)) and not (message.is_chosen or self.rules.is_inside(url)):
             flow.count(found, message)
-        if message.is_document and url != self._chosen:
+        if message.is_document and _plain(url) != self._chosen:
             found.note_way(url, source or found.shown.get(message.frame, ""), self.rules.home, redirects=bool(source))
 
     async def admit(self, message: BrowserMessage, decision: Decision) -> Decision:
@@ -362,6 +362,11 @@ class Gate:
         own = guarded if here in guarded else {here, *guarded}
         sockets = [each.replace("http", "ws", 1) for each in self.socket_origins if not guarded or each in own]
         return f"{' '.join(('connect-src http: https: data: blob: filesystem:', *sockets))}; report-uri {SOCKET_REPORTS}"
+
+
+def _plain(url: str) -> str:
+    """Return an address in a form in which an agent's writing of it equals the browser's."""
+    return origin(url) + unquote(url.partition("://")[2].partition("/")[2]).rstrip("/")
 
 
 def writable(allowed: Iterable[str], *, writes: bool, only: Iterable[str] | None = None) -> tuple[str, ...]:

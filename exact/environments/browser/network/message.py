@@ -58,6 +58,8 @@ class BrowserMessage(NamedTuple):
     """The part of a navigation's address behind `#`, with it. It is not sent, but the document there reads it."""
     cookies: Iterable[StoredCookie] = ()
     """Cookies that a request carries, if its sender may know a typed secret."""
+    is_chosen: bool = False
+    """Whether the agent itself goes there, to an address that no page which may know a secret told it."""
     is_whole: bool = True
     """Whether the body was read as a whole."""
 

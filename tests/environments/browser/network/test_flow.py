@@ -95,10 +95,12 @@ def test_the_fragment_and_the_headers_of_a_known_address_count() -> None:
 
 
 def test_a_known_address_is_not_sent_with_a_cookie_that_was_set_since() -> None:
-    old, new = StoredCookie("other.test", "/", "id", "7"), StoredCookie("other.test", "/", "id", "pass")
+    old, new = StoredCookie(".test", "/", "id", "7"), StoredCookie(".test", "/", "id", "pass")
+    own = StoredCookie("other.test", "/", "session", "which that site set itself")
     subject = gate()
     subject.begin_typing("<secret:password>", (LOGIN,), (LOGIN,), "a", (f"{OTHER}/a",), (old,))
     assert sends(subject, get(f"{OTHER}/a", cookies=(old,))) and not sends(subject, get(f"{OTHER}/a", cookies=(new,)))
+    assert sends(subject, get(f"{OTHER}/a", cookies=(old, own)))
 
 
 @pytest.mark.parametrize(("page", "opened"), [(LOGIN, {LOGIN}), (OTHER, {LOGIN, OTHER}), ("", {LOGIN})])
@@ -198,8 +200,12 @@ def test_a_tab_that_leaves_the_documents_that_know_is_free_again() -> None:
 
 def test_the_agents_own_way_is_free() -> None:
     subject = typed()
-    subject.goes_to(f"{OTHER}/?q=shoes")
-    assert sends(subject, get(f"{OTHER}/?q=shoes", is_document=True)) and not sends(subject, get(f"{OTHER}/?q=boots", is_document=True))
+    for word in range(MOST_REPEATS + 1):
+        subject.goes_to(f"{OTHER}/?q={word}")
+        assert sends(subject, get(f"{OTHER}/?q={word}", is_document=True))
+    assert not sends(subject, get(f"{OTHER}/?q=0", is_document=True)), "the page goes there by itself"
+    subject.goes_to("http://Other.test")
+    assert sends(subject, get(f"{OTHER}/", is_document=True))
 
 
 def test_an_address_that_the_page_told_the_agent_is_the_pages() -> None:

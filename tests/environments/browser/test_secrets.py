@@ -40,6 +40,13 @@ class Pair:
         server.expect_request("/robbed").respond_with_data(f"{FIELDS}<iframe src='{self.other}/thief'></iframe>", content_type="text/html")
         inside = f"{FIELDS}<iframe srcdoc='<input aria-label=Inner>'></iframe><iframe sandbox srcdoc='<input aria-label=Boxed>'></iframe>"
         server.expect_request("/inside").respond_with_data(inside, content_type="text/html")
+        send = "<button onclick=\"fetch('/sent?n=' + Math.random(), {method: 'POST', body: 'x'})\">Send</button>"
+        leak = f"<button onclick=\"fetch('{self.other}/got?' + Math.random(), {{mode: 'no-cors'}}).catch(() => 0)\">Leak</button>"
+        cookie = {"Set-Cookie": "visit=1"}
+        server.expect_request("/work").respond_with_data(f"<title>Work</title>{send}", content_type="text/html", headers=cookie)
+        server.expect_request("/leak").respond_with_data(f"{FIELDS}{leak}", content_type="text/html")
+        for path in ("/sent", "/got"):
+            server.expect_request(path).respond_with_data("ok")
         server.expect_request("/prompt").respond_with_data("<button onclick=\"prompt('Word?')\">Ask</button>", content_type="text/html")
 
     def task(self, path: str = "/") -> Task:
@@ -125,6 +132,43 @@ async def test_a_dialog_of_another_origin_gets_no_secret(browser: Browser, pair:
             with pytest.raises(SecretRefused):
                 await do(environment, action)
         await do(environment, "dismiss")
+
+
+async def test_after_typing_the_agent_works_at_another_site_comes_back_and_goes_there_again(browser: Browser, pair: Pair) -> None:
+    async with opened(browser, simulation=False) as environment:
+        seen = await environment.reset(pair.task())
+        await do(environment, f'fill [{find(seen, "Word").id}] "<word>"')
+        for _ in range(2):
+            seen = await look(environment, f'goto "{pair.other}/work"')
+            sent = await do(environment, f"click [{find(seen, 'Send').id}]")
+            assert [(effect.method, effect.status) for effect in sent.effects] == [("POST", 200)]
+            await look(environment, f'goto "{pair.own}/"')
+
+
+async def test_what_a_page_knows_is_part_of_a_snapshot(browser: Browser, pair: Pair, httpserver: HTTPServer) -> None:
+    config = BrowserConfig(screenshots=False, page_snapshots=True, login=LoginConfig(secrets={"word": WORD}))
+    factory = BrowserFactory(browser, PageSetup(), config, isolated=False)
+    async with factory.open(simulation=True) as one, factory.open(simulation=True) as two:
+        seen = await one.reset(pair.task("/leak"))
+        before = await one.snapshot()
+        typed = await look(one, f'fill [{find(seen, "Word").id}] "<word>"')
+        after = await one.snapshot()
+        assert [each.url for each in (await do(one, f"click [{find(typed, 'Leak').id}]")).effects] == [f"{pair.other}/"]
+        for snapshot, arrives in ((after, False), (before, True)):
+            httpserver.log.clear()
+            seen = await two.restore(snapshot)
+            await do(two, f"click [{find(seen, 'Leak').id}]")
+            assert any(request.path == "/got" for request, _ in httpserver.log) == arrives
+
+
+async def test_the_name_of_a_window_is_not_carried_to_another_site(browser: Browser, pair: Pair) -> None:
+    async with opened(browser) as environment:
+        await environment.reset(pair.task())
+        await environment.page.evaluate("window.name = 'told'")
+        await look(environment, f'goto "{pair.own}/work"')
+        assert await environment.page.evaluate("window.name") == "told"
+        await look(environment, f'goto "{pair.other}/work"')
+        assert await environment.page.evaluate("window.name") == ""
 
 
 async def test_secrets_may_be_bound_to_further_origins(browser: Browser, pair: Pair) -> None:

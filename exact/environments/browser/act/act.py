@@ -138,6 +138,9 @@ async def _press(context: ActionContext, action: Action) -> None:
 async def _select(context: ActionContext, action: Action) -> None:
     id, label = action.elements[0], str(action.args[1])
     answer = await ask_element(context, id, script("act/select"), label)
+    if "several" in answer:
+        way = f"write one of {', '.join(map(repr, answer['several'][:12]))}" if answer["several"] else "click the one that is meant"
+        raise ActionError(f"[{id}] has several options {label!r}: {way}")
     if "labels" in answer:
         labels = answer["labels"]
         near = difflib.get_close_matches(label, labels, n=1, cutoff=0.4)

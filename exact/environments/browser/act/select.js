@@ -1,5 +1,5 @@
-// Chooses an option of a native drop-down by its label, or the option that `this` is if `label` is null. Returns {labels} if there is no
-// such option.
+// Chooses an option of a native drop-down by its label, or the option that `this` is if `label` is null. `GROUP: LABEL` and `LABEL (2)` name
+// one of several options of one label. Returns {labels} if there is no such option, and {several: names} if there are several.
 function select(label) {
   let element = this.nodeType === 1 ? this : this.parentElement, option = null;
   if (!element || !element.isConnected) return {vanished: true};
@@ -7,10 +7,28 @@ function select(label) {
   if (!element || element.localName !== 'select') return {refused: 'is not a native drop-down: click it and then the option'};
   const flat = text => text.trim().replace(/\s+/g, ' ');
   if (!option) {
-    const options = [...element.options], wanted = flat(label), folded = wanted.toLowerCase();
-    option = options.find(each => flat(each.label) === wanted) ?? options.find(each => flat(each.label).toLowerCase() === folded)
-      ?? options.find(each => each.value === label);
-    if (!option) return {labels: options.map(each => flat(each.label))};
+    const options = [...element.options], own = each => flat(each.label), group = each => flat(each.closest('optgroup')?.label ?? '');
+    const shown = many => { const few = many.filter(each => getComputedStyle(each).display !== 'none'); return few.length ? few : many; };
+    const labelled = text => {
+      const exact = options.filter(each => own(each) === text), folded = text.toLowerCase();
+      return shown(exact.length ? exact : options.filter(each => own(each).toLowerCase() === folded));
+    };
+    const grouped = each => `${group(each)}: ${own(each)}`, numbered = each => `${own(each)} (${labelled(own(each)).indexOf(each) + 1})`;
+    const meant = text => {
+      const wanted = flat(text), folded = wanted.toLowerCase(), [, bare, number] = wanted.match(/^(.*) \((\d+)\)$/) ?? [];
+      for (const way of [() => labelled(wanted), () => options.filter(each => each.value === text),
+        () => shown(options.filter(each => group(each) && grouped(each).toLowerCase() === folded)),
+        () => bare ? labelled(bare).slice(number - 1, number) : []]) {
+        const found = way();
+        if (found.length) return found;
+      }
+      return [];
+    };
+    const found = meant(label);
+    const tells = names => names.every((name, i) => meant(name).length === 1 && meant(name)[0] === found[i]);
+    if (!found.length) return {labels: options.map(own)};
+    if (found.length > 1) return {several: [own, grouped, numbered, each => each.value].map(name => found.map(name)).find(tells) ?? []};
+    option = found[0];
   }
   if (element.matches(':disabled')) return {refused: 'is disabled'};
   if (option.disabled || option.closest('optgroup')?.disabled) return {refused: `has ${JSON.stringify(flat(option.label))} disabled`};

@@ -70,6 +70,41 @@ async def test_hover_shows_what_hides(visit: Visit) -> None:
         assert find(await look(env, f"hover [{find(seen, 'Menu').id}]"), "Secret")
 
 
+_CITIES = (
+    "<option>Choose<optgroup label=Spain><option value=es>Leon</optgroup><optgroup label=Mexico><option value=mx>Leon</optgroup>",
+    "<option value=es>Leon (1)<option value=mx>Leon<option value=ar>Leon",
+    "<optgroup label=X><option value=es>Leon<option value=mx>Leon</optgroup><optgroup label=Y><option>Leon</optgroup>",
+    "<option value=es>Leon<option value=mx>LEON<option hidden>leon",
+)
+
+
+@pytest.mark.parametrize(
+    ("options", "label", "names", "name"),
+    [
+        (_CITIES[0], "leon", "'Spain: Leon', 'Mexico: Leon'", "mexico: leon"),
+        (_CITIES[1], "Leon", "'mx', 'ar'$", "mx"),
+        (_CITIES[2], "Leon", r"'Leon \(1\)', 'Leon \(2\)', 'Leon \(3\)'", "Leon (2)"),
+        (_CITIES[2], "X: Leon", r"'Leon \(1\)', 'Leon \(2\)'$", "Leon (2)"),
+        (_CITIES[3], "leoN", "'Leon', 'LEON'$", "LEON"),
+    ],
+)
+async def test_a_label_of_several_options_is_refused_with_names(visit: Visit, options: str, label: str, names: str, name: str) -> None:
+    async with visit(f"<select id=s aria-label=City>{options}</select>") as (env, seen):
+        city, before = find(seen, "City").id, await env.page.evaluate("s.selectedIndex")
+        with pytest.raises(ActionError, match=f"options '{label}': write one of {names}"):
+            await do(env, f'select [{city}] "{label}"')
+        assert await env.page.evaluate("s.selectedIndex") == before
+        await do(env, f'select [{city}] "{name}"')
+        assert await env.page.evaluate("s.value") == "mx"
+
+
+async def test_of_two_options_with_one_label_the_shown_one_is_chosen(visit: Visit) -> None:
+    page = "<select id=s aria-label=City><option>Choose<option hidden value=es>Leon<option value=mx>Leon</select>"
+    async with visit(page) as (env, seen):
+        await do(env, f'select [{find(seen, "City").id}] "Leon"')
+        assert await env.page.evaluate("s.value") == "mx"
+
+
 async def test_select_chooses_by_label_and_is_announced(visit: Visit) -> None:
     page = "<select aria-label=Fruit onchange='document.title=this.value'><option value=a>Apple<option value=p>Pear</select>"
     async with visit(page) as (env, seen):

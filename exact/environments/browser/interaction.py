@@ -16,13 +16,14 @@ import msgspec
 
 from exact.action import Action
 from exact.environments.base import SideEffect
-from exact.environments.browser.act.act import act
+from exact.environments.browser.act.act import act, navigation_error
 from exact.environments.browser.act.action_context import ActionContext, PartialAction
 from exact.environments.browser.network.message import StoredCookie
 from exact.environments.browser.observer import Observer
 from exact.environments.browser.page.cdp import TOO_LARGE, PageTooLarge, script_call
 from exact.environments.browser.page.clipboard import Clipboard
 from exact.environments.browser.page.tab import Tab
+from exact.environments.browser.page.traffic import FailedNavigation
 from exact.environments.browser.secrets import SecretMasking
 from exact.environments.browser.tabs import Tabs
 from exact.errors import EnvironmentFailure
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 
 _REPLACED = 3
 """Settling times for which an observation is tried again on a page that navigates meanwhile."""
+
+_PAGELESS = (204, 205)
+"""HTTP statuses of answers after which the browser keeps its page."""
 
 
 class Observed(NamedTuple):
@@ -96,6 +100,29 @@ class Interaction:
                 raise PartialAction(f"the page was replaced by another one during {action.key}: look at what is there now") from error
             if not await self.tabs.window.recovers_from(tab, error):
                 raise
+
+    def failed_navigation(self, *, wrote: bool) -> PartialAction | None:
+        """Return the reason if an action led to a page that did not come, or came empty; None if not.
+
+        `wrote`: whether the action had side effects. Raises EnvironmentFailure if it had none, and the server cannot be reached.
+        """
+        gate, tried = self.tabs.gate, [tab.traffic.failed for tab in self.tabs.window.tabs]
+        for failed in (*tried, FailedNavigation(gate.closed_popup, "ABORTED", 0)):
+            if failed and failed.url:
+                url, error, status = failed
+                why = f"status {status} without a page" if status in _PAGELESS else target_refusal(url, gate.rules.allowed)
+                if error == "ABORTED" and not why:  # a download, or the page has gone elsewhere
+                    continue
+                found = navigation_error(self.secrets.mask(url), error if error != "ABORTED" else why)
+                if isinstance(found, EnvironmentFailure) and not wrote:
+                    raise found
+                return PartialAction(str(found))
+        status, seen = self.tabs.present.traffic.status, self.seen
+        return (
+            PartialAction(f"{seen.url} is empty: status {status}")
+            if status >= 400 and seen and not seen.elements and not seen.text
+            else None
+        )
 
     async def observe(self, *, run: bool = True, expected: str = "") -> Observed:
         """Settle and observe the present page, or the dialog that is open.

@@ -179,10 +179,15 @@ async def _goto(context: ActionContext, action: Action) -> None:
     if reason:
         raise ActionError(f"cannot go to {url}: {reason}")
     error = (await context.tab.navigate(url)).error
-    if error.startswith(_UNREACHABLE):
-        raise EnvironmentFailure(f"{url} cannot be reached: {error}")
     if error and error != "ABORTED":
-        raise PartialAction(f"cannot go to {url}: {error}")  # the browser now shows an error page
+        raise navigation_error(url, error)
+
+
+def navigation_error(url: str, error: str) -> PartialAction | EnvironmentFailure:
+    """Return the error of an action whose navigation failed; the browser now shows an error page. `error`: Chromium's name of it."""
+    if error.startswith(_UNREACHABLE):
+        return EnvironmentFailure(f"{url} cannot be reached: {error}")
+    return PartialAction(f"cannot go to {url}: {error}")
 
 
 async def _base(context: ActionContext) -> str:

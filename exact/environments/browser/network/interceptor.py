@@ -272,6 +272,7 @@ class RequestInterceptor:
         """Abort a request. An aborted navigation leaves the page as it was; a popup without a page is closed."""
         await self._cdp.send("Fetch.failRequest", {"requestId": event["requestId"], "errorReason": "Aborted"})
         if gate and event["resourceType"] == "Document" and gate.forget_popup(event["frameId"]):
+            gate.closed_popup = event["request"]["url"]
             await self._cdp.send("Target.closeTarget", {"targetId": event["frameId"]})
 
     async def _response(self, event: Event) -> None:

@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exact.environments.browser.page.background import BackgroundRequests, request_key
 
@@ -26,9 +26,20 @@ _GRACE = 0.5
 """Seconds that a request is waited for whose kind was waited for in vain before."""
 
 
+class FailedNavigation(NamedTuple):
+    """A navigation of the main frame that brought no document."""
+
+    url: str
+    error: str
+    """Chromium's name of the error without `net::ERR_`. `ABORTED`: the page stays."""
+    status: int
+    """HTTP status of the answer; 0 if there was none."""
+
+
 @dataclass
 class _Request:
     kind: str
+    url: str
     key: str
     frame: str
     loader: str
@@ -55,7 +66,9 @@ class Traffic:
         self.redirected = ""
         """The last address to which a request was redirected, for a document or for a script; the reader empties it."""
         self.status = 0
-        """HTTP status of the last answer to a navigation of the main frame; 0 before the first one."""
+        """HTTP status of the last answer to a navigation of the main frame since the mark; 0 before the first one."""
+        self.failed: FailedNavigation | None = None
+        """The last navigation of the main frame since the mark, if it failed."""
         self._known = known or BackgroundRequests()
         self._requests: dict[str, _Request] = {}
         self._answers: dict[str, str] = {}
@@ -81,7 +94,7 @@ class Traffic:
             ("Network.requestWillBeSent", self._request_sent),
             ("Network.responseReceived", self._response_received),
             ("Network.loadingFinished", self._request_finished),
-            ("Network.loadingFailed", self._request_finished),
+            ("Network.loadingFailed", self._request_failed),
             ("Page.frameRequestedNavigation", self._navigation_requested),
             ("Page.frameStartedLoading", self._frame_loading),
             ("Page.frameStoppedLoading", self._frame_stopped),
@@ -103,6 +116,7 @@ class Traffic:
         self._most.clear()
         self._repeats.clear()
         self._fresh = False
+        self.status, self.failed = 0, None
 
     def give_up(self, seconds: float) -> None:
         """Wait no more for requests in flight, which took longer than `seconds`.
@@ -224,7 +238,7 @@ class Traffic:
             return
         before = self._requests.get(id)  # the request that a redirect answered
         self._requests[id] = request = _Request(
-            kind, request_key(event), event.get("frameId", ""), event.get("loaderId", ""),
+            kind, event["request"]["url"], request_key(event), event.get("frameId", ""), event.get("loaderId", ""),
             before.begun if before else asyncio.get_running_loop().time(), before is not None and before.background,
         )  # fmt: skip
         if self._is_main_document(id, request):
@@ -276,6 +290,12 @@ class Traffic:
         self._answers.pop(event["requestId"], None)
         self._changed.set()
 
+    def _request_failed(self, event: Event) -> None:
+        id = event["requestId"]
+        if (request := self._requests.get(id)) and self._is_main_document(id, request):
+            self.failed = FailedNavigation(request.url, event["errorText"].removeprefix("net::ERR_"), self.status)
+        self._request_finished(event)
+
     def _navigation_requested(self, event: Event) -> None:
         if event.get("disposition") == "currentTab" and not event.get("url", "").startswith("javascript:"):
             self._frame_loading(event)
@@ -322,6 +342,8 @@ class Traffic:
             return
         self.main_frame = frame["id"]
         self.documents += 1
+        if "unreachableUrl" not in frame:  # else it is the browser's own page about the error
+            self.failed = None
         self._fresh = True
         self._answered.clear()
         self._most.clear()

@@ -309,6 +309,54 @@ async def test_a_page_that_cannot_be_shown_is_what_the_step_led_to(visit: Visit,
         assert (await look(env, "go_back")).fingerprint == seen.fingerprint
 
 
+@pytest.mark.parametrize(
+    ("way", "address", "why"),
+    [
+        ("<a href={}>Go</a>", "/round", "TOO_MANY_REDIRECTS"),
+        ("<form action={}><button>Go</button></form>", "/round", "TOO_MANY_REDIRECTS"),
+        ("<button onclick=\"location = '{}'\">Go</button>", "http://localhost:1234/", "outside the task's origins"),
+        ("<a href={}>Go</a>", "/away", "cannot go to http://localhost:1234/: http://localhost:1234 is outside"),
+        (
+            "<a target=_blank href={}>Go</a>",
+            "http://localhost:1234/",
+            "cannot go to http://localhost:1234/: http://localhost:1234 is outside",
+        ),
+        ("<a href={}>Go</a>", "/broken", "/broken is empty: status 503"),
+        ("<form method=post action={}><button>Go</button></form>", "/saved", "/saved: status 204 without a page"),
+    ],
+)
+async def test_a_click_that_leads_to_no_page_says_so(visit: Visit, httpserver: HTTPServer, way: str, address: str, why: str) -> None:
+    for path, status, to in (
+        ("/round", 302, "/round"),
+        ("/away", 307, "http://localhost:1234/"),
+        ("/broken", 503, ""),
+        ("/saved", 204, ""),
+    ):
+        httpserver.expect_request(path).respond_with_response(Response(status=status, headers={"Location": to} if to else {}))
+    async with visit(f"<p>Here{way.format(address)}") as (env, seen):
+        assert why in (await do(env, f"click [{find(seen, 'Go').id}]")).info["refused"]
+
+
+@pytest.mark.parametrize("way", ['goto "/saved"', "click [{}]"])
+async def test_a_navigation_that_leaves_the_page_as_it_is_is_refused(visit: Visit, httpserver: HTTPServer, way: str) -> None:
+    httpserver.expect_request("/saved").respond_with_response(Response(status=205))
+    async with visit("<p>Here<button onfocus='blur()' onclick=\"location = '/saved'\">Go</button>") as (env, seen):
+        with pytest.raises(ActionError, match="/saved: status 205 without a page"):
+            await do(env, way.format(find(seen, "Go").id))
+
+
+async def test_a_click_that_goes_elsewhere_after_a_failure_or_gets_a_file_is_no_failure(visit: Visit, httpserver: HTTPServer) -> None:
+    httpserver.expect_request("/file").respond_with_data("x", headers={"Content-Disposition": "attachment; filename=a.txt"})
+    httpserver.expect_request("/two").respond_with_data("<h1>Second</h1>", content_type="text/html")
+    page = (
+        "<a href=/file>File</a><button onclick=\"location = 'http://localhost:1234/'; setTimeout(() => location = '/two', 50)\">Go</button>"
+    )
+    async with visit(page) as (env, seen):
+        assert not (await do(env, f"click [{find(seen, 'File').id}]")).info
+        step = await do(env, f"click [{find(seen, 'Go').id}]")
+        assert not step.info and find(step.observation, "Second")
+
+
 async def test_a_relative_address_on_an_error_page_starts_from_what_was_asked_for(visit: Visit, httpserver: HTTPServer) -> None:
     httpserver.expect_request("/deep/round").respond_with_response(Response(status=302, headers={"Location": "/deep/round"}))
     httpserver.expect_request("/deep/two").respond_with_data("<h1>Second</h1>", content_type="text/html")
@@ -324,6 +372,14 @@ async def test_a_server_that_is_gone_is_a_broken_environment(visit: Visit) -> No
     async with visit("<p>Here", config=BrowserConfig(screenshots=False, allow_origins=("http://localhost:1234",))) as (env, _):
         with pytest.raises(EnvironmentFailure, match="CONNECTION_REFUSED"):
             await do(env, 'goto "http://localhost:1234/"')
+
+
+@pytest.mark.parametrize("way", ["<a href={}>Go</a>", "<form action={}><button>Go</button></form>"])
+async def test_a_click_that_leads_to_a_server_that_is_gone_is_a_broken_environment(visit: Visit, way: str) -> None:
+    config = BrowserConfig(screenshots=False, allow_origins=("http://localhost:1234",))
+    async with visit(way.format("http://localhost:1234/"), config=config) as (env, seen):
+        with pytest.raises(EnvironmentFailure, match="CONNECTION_REFUSED"):
+            await do(env, f"click [{find(seen, 'Go').id}]")
 
 
 async def test_a_choice_that_takes_its_own_frame_away_is_carried_out(visit: Visit) -> None:

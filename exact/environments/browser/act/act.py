@@ -104,7 +104,8 @@ async def _fill(context: ActionContext, action: Action) -> None:
 
 async def _type(context: ActionContext, action: Action) -> None:
     given = str(action.args[0])
-    await context.tab.evaluate(script_call("act/new_word"))
+    if not await context.tab.evaluate(script_call("act/new_word")):
+        raise ActionError("nothing has the focus to type in: write fill [id], or click a field first; press sends single keys to the page")
     if context.holds_secret(given):
         frame, text = await fill_at_focus(context, given)
         if await has_foreign_frames(context, given):

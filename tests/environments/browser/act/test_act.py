@@ -140,6 +140,38 @@ async def test_each_text_typed_at_a_list_is_a_new_word_without_a_pause(visit: Vi
             assert find(await look(env, action), "Fruit").value == chosen
 
 
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<input aria-label=Name>{}",
+        "<iframe srcdoc=\"<input autofocus onfocus='blur()'>{}\"></iframe>",
+        "<button id=b autofocus>Go</button><script>b.focus(); b.remove()</script>{}",
+    ],
+)
+async def test_typing_without_a_focus_is_refused_and_no_key_is_sent(visit: Visit, page: str) -> None:
+    async with visit(page.format("<script>onkeydown = e => parent.document.title += e.key</script>")) as (env, _):
+        with pytest.raises(ActionError, match=r"nothing has the focus to type in: write fill \[id\], or click a field first"):
+            await do(env, 'type "e"')
+        assert (await look(env, 'press "e"')).title == "Teste"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<body contenteditable>",
+        "<script>document.designMode = 'on'</script>",
+        "<div contenteditable autofocus></div>",
+        "<div tabindex=0 autofocus onkeydown='textContent += event.key'></div>",
+        "<div id=host></div><script>host.attachShadow({mode: 'closed'}).innerHTML = '<input>';</script>",
+    ],
+)
+async def test_typing_reaches_whatever_has_the_focus(visit: Visit, page: str) -> None:
+    async with visit(page) as (env, _):
+        if "autofocus" not in page:
+            await do(env, "click_at 20 20")
+        assert "abc" in (await look(env, 'type "abc"')).text
+
+
 async def test_a_page_hears_nothing_of_a_new_word_but_its_keys(visit: Visit) -> None:
     page = """<select autofocus aria-label=Fruit><option>Apple<option>Pear</select><output></output><script>
     for (const each of ['blur', 'focusout', 'focus', 'focusin', 'change'])

@@ -2,15 +2,29 @@
 // drop-down; {refused: reason} if the element cannot be clicked. `this` is the element or text node. It is scrolled into view if necessary,
 // in each way in turn until nothing covers it; `from` is the number of the first way, 0 for no scrolling. `all` tries more points before it
 // is scrolled, `covered` accepts a point that something else covers. `before` holds the scroll positions from before, for scroll_back.js;
-// it is absent if nothing was scrolled. `frame`: whether the hit is a frame in the element. The rest is for arm.js.
-async function aim(from, all, covered) {
+// it is absent if nothing was scrolled. `frame`: whether the hit is a frame in the element. The rest is for arm.js. `presses`: whether a
+// press follows, which takes the focus from a field and may so enable a disabled element; `left`: whether it did not.
+async function aim(from, all, covered, presses) {
   const node = this;
   if (!node.isConnected || node.nodeType !== 1 && !node.parentElement) return {vanished: true};
   //= scrollers
   //= hits
   //= boxes
-  if (element.closest('button, input, select, textarea, option, optgroup')?.matches(':disabled') || element.closest('[aria-disabled="true"]'))
-    return {refused: 'is disabled'};
+  const disabled = () => Boolean(element.closest('button, input, select, textarea, option, optgroup')?.matches(':disabled')
+    || element.closest('[aria-disabled="true"]'));
+  if (disabled()) {
+    let field = document.activeElement;
+    while (field?.shadowRoot?.activeElement) field = field.shadowRoot.activeElement;
+    const leaves = field?.matches('input, textarea, select') || field?.isContentEditable;
+    if (!presses || !boxes().length || !leaves || chain(element).includes(field)) return {refused: 'is disabled'};
+    field.blur();
+    await new Promise(next => { requestAnimationFrame(next); setTimeout(next, 100); });
+    if (!node.isConnected) return {vanished: true, left: true};
+    if (disabled()) {
+      field.focus({preventScroll: true});
+      return {refused: 'is disabled', left: true};
+    }
+  }
   if (element.localName === 'option' && !element.getClientRects().length) return {option: true};
   if (!boxes().length) return {refused: 'is not shown'};
   const ways = [null, 'center', 'nearest', 'end', 'start'];

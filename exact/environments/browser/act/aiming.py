@@ -50,12 +50,14 @@ class _Frame(NamedTuple):
 class Aiming:
     """Finds the points of elements. It remembers its scrolling."""
 
-    def __init__(self, context: ActionContext) -> None:
+    def __init__(self, context: ActionContext, *, presses: bool = False) -> None:
+        """Aim in the tab of a context. `presses`: for a press, which takes the focus from a field and may so enable its target."""
         self.context = context
         self.moved = list[tuple[str, NodeLocation, Any]]()
         """Scroll positions from before, each with the element whose surroundings were scrolled."""
         self.pointed = False
-        """Whether the pointer was moved, which a page may have seen."""
+        """Whether the pointer was moved, or a field lost the focus, which a page may have seen."""
+        self.presses = presses
 
     async def aim(self, id: str, *, all: bool = False, covered: bool = False) -> AimPoint | None:
         """Return a point at which an element is hit, after scrolling it into view; None for an option of a closed drop-down.
@@ -69,7 +71,7 @@ class Aiming:
             if way and frames and len(self.moved) == had:
                 for frame in frames:
                     await self._ask(id, frame.owner, "act/mark")
-            found = await self._ask(id, location, "act/aim", way, all, covered)
+            found = await self._ask(id, location, "act/aim", way, all, covered, self.presses)
             if "option" in found:
                 return None
             point, refused = await self._outward(id, frames, (found["x"], found["y"]), covered)
@@ -132,13 +134,14 @@ class Aiming:
         answer = await call_on(self.context, id, location, script(name), *args)
         if before := answer.get("before"):
             self.moved.append((id, location, before))
+        self.pointed = self.pointed or answer.get("left", False)
         return accepted(id, answer)
 
 
 @asynccontextmanager
-async def aiming(context: ActionContext) -> AsyncIterator[Aiming]:
+async def aiming(context: ActionContext, *, presses: bool = False) -> AsyncIterator[Aiming]:
     """Yield an Aiming. On an ActionError scroll back all that it scrolled. Raise PartialAction if the page may have noticed anything."""
-    aims = Aiming(context)
+    aims = Aiming(context, presses=presses)
     try:
         yield aims
     except ActionError as error:

@@ -46,7 +46,7 @@ async def click_element(context: ActionContext, id: str, *, button: Button = "le
     async def click(target: AimPoint) -> None:
         await click_mouse(context.tab.cdp, target.x, target.y, button=button, count=count)
 
-    async with aiming(context) as aims:
+    async with aiming(context, presses=True) as aims:
         if (target := await settled_aim(aims, id)) is None:
             return False
         slipped = await press(aims, id, target, click, releases=count)

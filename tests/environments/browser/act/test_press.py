@@ -216,3 +216,39 @@ async def test_a_point_is_pressed_after_a_press_whose_end_was_asked_for_late(vis
         tab.cdp = cast(Cdp, LateAnswers(tab.cdp))
         assert (await look(env, f"click [{find(seen, 'Go').id}]")).title == "hit"
         assert (await look(env, "click_at 10 225")).title == "point"
+
+
+@pytest.mark.parametrize(
+    ("field", "button"),
+    [
+        ("<input aria-label=Mail onchange='{}'>", "<button id=b disabled {}>Go</button>"),
+        ("<textarea aria-label=Mail onblur='{}'></textarea>", "<button id=b disabled {}><b>Go</b></button>"),
+        (
+            "<p contenteditable aria-label=Mail onblur='queueMicrotask(() => {})'></p>",
+            "<input id=b type=submit value=Go disabled {}>",
+        ),
+        ("<input aria-label=Mail onblur='requestAnimationFrame(() => {})'>", "<div id=b role=button aria-disabled=true {}>Go</div>"),
+    ],
+)
+async def test_a_click_on_a_button_that_leaving_the_field_enables_works(visit: Visit, field: str, button: str) -> None:
+    enable = "(b.disabled = false, b.ariaDisabled = null)"
+    page = field.replace("{}", enable) + button.replace("{}", "onclick=\"if (ariaDisabled !== 'true') document.title = 'sent'\"")
+    async with visit(page) as (env, seen):
+        seen = await look(env, f'fill [{find(seen, "Mail").id}] "a@b.example"')
+        for action in ("hover", "drag"):
+            there = f"{action} [{find(seen, 'Go').id}]" + (f" to [{find(seen, 'Mail').id}]" if action == "drag" else "")
+            with pytest.raises(ActionError, match="is disabled"):
+                await do(env, there)
+        assert (await look(env, f"click [{find(seen, 'Go').id}]")).title == "sent"
+
+
+async def test_a_click_on_a_button_that_stays_disabled_gives_the_field_its_focus_back(visit: Visit) -> None:
+    page = "<input aria-label=Mail><input aria-label=Age onblur=\"p.textContent = 'too young'\"><p id=p></p><button disabled>Go</button>"
+    async with visit(page) as (env, seen):
+        seen = await look(env, f'fill [{find(seen, "Mail").id}] "ab"')
+        with pytest.raises(ActionError, match="is disabled"):
+            await do(env, f"click [{find(seen, 'Go').id}]")
+        assert find(await look(env, 'type "c"'), "Mail").value == "abc"
+        await do(env, f'fill [{find(seen, "Age").id}] "3"')
+        step = await do(env, f"click [{find(seen, 'Go').id}]")
+        assert "is disabled" in step.info["refused"] and find(step.observation, "too young")

@@ -182,3 +182,43 @@ async def test_half_a_surrogate_pair_in_a_page_can_be_written_down(visit: Visit)
 async def test_an_icon_that_says_nothing_gives_way_to_the_title(visit: Visit, page: str, text: str) -> None:
     async with visit(page) as (_, seen):
         assert seen.text == text
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("<nav><a href=#1>1</a><a href=#2 aria-current=page>2</a></nav>", '[1] navigation\n  [2] link "1"\n  [3] link "2" current'),
+        ("<ol><li aria-current=false>Cart<li aria-current=step>Pay</ol>", '[1] list\n  [2] listitem "Cart"\n  [3] listitem "Pay" current'),
+        ("<div>Cart</div><div aria-current=true>Pay</div>", '[1] StaticText "Cart"\n[2] generic "Pay" current'),
+        ("<a href=#1><span aria-current=date>9</span></a>", '[1] link "9" current'),
+        ("<table><tr><th aria-sort=descending>Price<th aria-sort=none>Name</table>", '"Price" descending\n'),
+        ("<s>Old</s> <i>New</i> <del>Gone</del>", '[1] StaticText "Old" struck\n[2] StaticText "New"\n[3] StaticText "Gone" struck'),
+        ("<ul><li style='text-decoration:line-through'><a href=#1>Milk</a></ul>", '[1] list\n  [2] listitem\n    [3] link "Milk" struck'),
+        ("<ul><li style='text-decoration:underline line-through red'>Milk</ul>", '[1] list\n  [2] listitem "Milk" struck'),
+        ("<a href=#1><s>$10</s> $8</a>", '[1] link "$10 $8"\n  [2] StaticText "$10" struck'),
+        ("<ul><li><del>$10</del> $8</ul>", '[1] list\n  [2] listitem\n    [3] StaticText "$10" struck\n    [4] StaticText "$8"'),
+        ("<s>Milk <button>Undo</button></s>", '[1] StaticText "Milk" struck\n[2] button "Undo"'),
+        ("<label><input type=checkbox checked> <s>Milk</s></label>", '[1] checkbox "Milk" checked\n[2] StaticText "Milk" struck'),
+        ("<input value=Milk style='text-decoration:line-through'>", '[1] textbox value="Milk" struck'),
+    ],
+)
+async def test_current_sorted_and_struck_content_is_told(visit: Visit, page: str, text: str) -> None:
+    async with visit(page) as (_, seen):
+        assert text in seen.text
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "a.ariaCurrent = 'page'",
+        "a.style.textDecoration = 'line-through'",
+        "c.ariaSort = 'ascending'",
+        "b.outerHTML = '<s>Milk</s>'",
+        "b.parentNode.style.textDecorationLine = 'line-through'",
+    ],
+)
+async def test_content_that_becomes_current_sorted_or_struck_is_in_another_state(visit: Visit, change: str) -> None:
+    page = f'<button onclick="{change}">Go</button><p><a id=a href=#1>1</a></p><p><i id=b>Milk</i></p><table><tr><th id=c>Price</table>'
+    async with visit(page) as (environment, seen):
+        after = await look(environment, "click [1]")
+        assert after.text != seen.text and after.fingerprint != seen.fingerprint

@@ -222,3 +222,27 @@ async def test_content_that_becomes_current_sorted_or_struck_is_in_another_state
     async with visit(page) as (environment, seen):
         after = await look(environment, "click [1]")
         assert after.text != seen.text and after.fingerprint != seen.fingerprint
+
+
+LATER = "content-visibility:auto;contain-intrinsic-size:auto 120px"
+POST = """<{tag} style='{style}'><div style='{inner}'><h2>Post {i}</h2>Text {i} <input aria-label='Reply {i}'>
+<a href=#{i} onclick='document.title = {i}'>Open {i}</a></div></{tag}>"""
+
+
+@pytest.mark.parametrize(("tag", "inner"), [("article", ""), ("li", ""), ("div", "content-visibility:auto")])
+async def test_content_that_is_not_rendered_yet_is_in_the_tree_and_can_be_clicked(visit: Visit, tag: str, inner: str) -> None:
+    posts = "".join(POST.format(tag=tag, i=i, style=LATER, inner=inner) for i in range(40))
+    parts = ("heading", "Post"), ("StaticText", "Text"), ("textbox", "Reply"), ("link", "Open")
+    async with visit(posts) as (environment, seen):
+        found = [(each.role, each.name) for each in seen.elements if each.role not in ("article", "listitem")]
+        assert found == [(role, f"{name} {i}") for i in range(40) for role, name in parts]
+        filled = await look(environment, f'fill [{find(seen, "Reply 37").id}] "Yes"')
+        assert find(filled, "Reply 37").value == "Yes" and find(filled, "Open 20").id == find(seen, "Open 20").id
+        assert (await look(environment, f"click [{find(filled, 'Open 20').id}]")).title == "20"
+
+
+async def test_content_that_is_hidden_until_it_is_found_is_not_in_the_tree(visit: Visit) -> None:
+    hidden = "<p hidden=until-found>Never</p><div style='content-visibility:hidden'>Never</div><div style='display:none'>Never</div>"
+    page = f"<div style='height:3000px'></div><div style='{LATER}'><b aria-hidden=true></b>{hidden}<button>Send</button></div>{hidden}"
+    async with visit(page) as (_, seen):
+        assert "Send" in seen.text and "Never" not in seen.text

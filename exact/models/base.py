@@ -174,7 +174,7 @@ class ChatAnswer(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     """Model name that the server gives."""
     raw: str
-    """The server's answer, verbatim JSON."""
+    """The server's answer, verbatim JSON. That of a stream is put together."""
     replayed: int = 0
     """Number of choices from the cache. `usage` is that of the others."""
     structured: bool = False

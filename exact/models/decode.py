@@ -1,12 +1,15 @@
 """Lenient reading of servers' JSON: a field of another shape than expected is taken as missing.
 
+Answers that a server streams although it was not asked to: one JSON object is made of their events.
+
 Log-probabilities of an answer's tokens, as OpenAI's APIs and the servers that follow them give them.
 """
 
 from __future__ import annotations
 
 import codecs
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -36,6 +39,82 @@ def decoded(raw: str) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise MalformedAnswer(f"no object: {raw[:120]!r}")
     return data
+
+
+_LINE_END = re.compile(r"\r\n|\n|\r")
+_GROWING = frozenset(("content", "reasoning", "reasoning_content", "refusal", "arguments", "text"))
+"""Texts that each event continues. Other texts are repeated or replaced."""
+_COUNTED = frozenset(("choices", "tool_calls"))
+"""Lists whose objects have an `index`, by which events continue them."""
+_ENDINGS = ("response.completed", "response.incomplete", "response.failed")
+"""Events of the Responses API that hold the answer as a whole."""
+
+
+def unstreamed(text: str) -> str:
+    """Return the JSON of an answer that was streamed. Any other text is returned without a byte order mark and the end mark of a stream.
+
+    A stream that breaks off, or that cannot be read, is returned as it is. One that reports an error is the object with the error.
+    """
+    text = text.removeprefix("\ufeff")
+    before, _, last = text.rpartition("data:")
+    ended = last.strip() == "[DONE]"
+    plain = before if ended else text
+    if not plain.lstrip().startswith(("data:", "event:", "id:", "retry:", ":")):
+        return plain
+    try:
+        events = list(_events(plain))
+        whole_one = _whole_answer(events, ended=ended)
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        return text
+    return text if whole_one is None else msgspec.json.encode(whole_one).decode()
+
+
+def _events(text: str) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a stream of server-sent events, with or without empty lines between them. Raises DecodeError."""
+    data = list[str]()
+    for line in (*_LINE_END.split(text), ""):
+        if line.startswith("data:"):
+            data.append(line[5:])
+        elif not line.strip() and data:
+            try:
+                found = [msgspec.json.decode("\n".join(data))]
+            except msgspec.DecodeError:
+                found = [msgspec.json.decode(each) for each in data]
+            yield from objects(found)
+            data = []
+
+
+def _whole_answer(events: list[dict[str, Any]], *, ended: bool) -> dict[str, Any] | None:
+    """Return the answer that events make up; None if they break off before its end. `ended`: the stream has its end mark."""
+    if failed := next((each for each in events if each.get("error")), None):
+        return failed
+    if found := next((each["response"] for each in reversed(events) if each.get("type") in _ENDINGS), None):
+        return dict(as_object(found))
+    while len(events) > 1:
+        events = [_joined(*events[at : at + 2]) for at in range(0, len(events), 2)]
+    choices = objects(events[0].get("choices")) if events else []
+    if not choices or not (ended or all(each.get("finish_reason") for each in choices)):
+        return None
+    return events[0] | {"choices": [{"message": each.get("delta")} | each for each in choices]}
+
+
+def _joined(one: Any, other: Any = None, name: str = "") -> Any:
+    """Return a value, named `name`, as the next event continues it."""
+    if one is None or other is None:
+        return other if one is None else one
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one | {key: _joined(one.get(key), value, key) for key, value in other.items()}
+    if isinstance(one, list) and isinstance(other, list) and name in _COUNTED:
+        found: dict[int, dict[str, Any]] = {}
+        for each in (*objects(one), *objects(other)):
+            at = whole(each.get("index"))
+            found[at] = _joined(found.get(at), each)
+        return list(found.values())
+    if isinstance(one, list) and isinstance(other, list):
+        return [*one, *other]
+    if isinstance(one, str) and isinstance(other, str) and name in _GROWING:
+        return one + other
+    return one if other == "" else other
 
 
 def as_object(value: object) -> Mapping[str, Any]:

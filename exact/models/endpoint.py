@@ -16,7 +16,7 @@ from exact.config import ModelConfig
 from exact.errors import UsageError
 from exact.models import classify, messages, responses, wire
 from exact.models.base import ChatAnswer, ChatRequest, Tariff
-from exact.models.decode import FailedAnswer, MalformedAnswer, as_object, as_text, objects, whole
+from exact.models.decode import FailedAnswer, MalformedAnswer, as_object, as_text, objects, unstreamed, whole
 from exact.models.meter import Exchange, note
 from exact.models.providers import Endpoint, ModelCapabilities, Provider, api_of
 from exact.models.rate_limiter import RateLimiter
@@ -203,7 +203,7 @@ class ServedModel:
         try:
             text = await self._transport.post(path, body, self._api.headers(body))
             outcome, reason = "answered", ""
-            return self._without_key(text)
+            return self._without_key(unstreamed(text))
         except StatusError as status:
             outcome, reason = "refused", f"{status.status}: {self._scrubbed(status.message)}"
             failure = self._status(status, body, sent)

@@ -2,6 +2,8 @@
 
 Models mark their reasoning in several ways: tags (`<think>`, `[THINK]`), pairs of special tokens, and channels (`<|channel|>analysis`).
 A chat template may write the opening tag itself, so that the answer has only the closing one.
+
+End marks of chat templates (`<|im_end|>`, `</s>`) that a server leaves in its answers.
 """
 
 from __future__ import annotations
@@ -25,7 +27,16 @@ _WRAPPER = re.compile(
 _ACTION_LINE = re.compile(r"[ \t>*_#`-]*action\b[^:]*:", re.I)
 _QUOTED = re.compile(r""""(?:[^"\\]|\\.)*"|“[^”]*”""")
 _QUOTED_ARGUMENT = re.compile(r"""(?<=\s)'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|“[^”]*”""")
-
+_TURN = (
+    r"(?:<\|im_start\|>\w*|<start_of_turn>\w*|<\|start_header_id\|>\w*(?:<\|end_header_id\|>)?"
+    r"|<\|(?:user|assistant|system|observation)\|>)"
+)
+_MARK = (
+    r"(?:<\|(?:im_end|eot_id|eom_id|eot|end|endoftext|end_of_text|END_OF_TURN_TOKEN|eos)\|>|</s>|<eos>|<eos_token>|<end_of_turn>"
+    r"|<end_of_utterance>|<turn\|>|<｜end▁of▁sentence｜>|\[\|endofturn\|\]|\[EOS\])"
+)
+_ENDS = re.compile(rf"(?:{_MARK}\s*)+(?:{_TURN}\s*|\Z)")
+"""Matches end marks at the end of an answer, or before the head of a further turn, with that head."""
 
 _ECHO = re.compile(r"⟦(?P<mark>[^⟦⟧/\n][^⟦⟧\n]*)⟧.*?⟦/(?P=mark)⟧", re.S)
 """Matches a fence of the prompt that an answer repeats."""
@@ -35,11 +46,13 @@ def final_answer(text: str) -> str:
     """Return an answer without the model's reasoning.
 
     A tag counts at the beginning of a line if it opens, and outside quoted text if it closes. If reasoning never closes, all text after its
-    tag is left out. Parts of a prompt's fence that the answer repeats are data and left out. Any other text is returned as it is.
+    tag is left out. Parts of a prompt's fence that the answer repeats are data and left out. So are end marks of a chat template, but not
+    the text of a turn after them: a page may have printed the one before. Any other text is returned as it is.
     """
     text = _ECHO.sub("", text)
     if "<|channel|>" in text:
         return _final_channel(text)
+    text = _without_end_marks(text)
     answer, at = "", 0
     while opened := _next_open(text, at):
         answer += text[at : opened.start()]
@@ -54,6 +67,18 @@ def final_answer(text: str) -> str:
             answer, rest = "", rest[closed.end() :]
             break
     return _WRAPPER.sub("", answer + rest)
+
+
+def _without_end_marks(text: str) -> str:
+    """Return a text without end marks, except those in quoted text that closes later."""
+    quotes = [each.span() for each in _QUOTED.finditer(text)] if _ENDS.search(text) else []
+
+    def removed(found: re.Match[str]) -> str:
+        if any(start < found.start() < end for start, end in quotes):
+            return found[0]
+        return "" if found.end() == len(text) else "\n"
+
+    return _ENDS.sub(removed, text)
 
 
 def _final_channel(text: str) -> str:

@@ -33,6 +33,31 @@ def test_the_action_is_found_in_prose_in_fences_and_in_emphasis(text):
     assert parse_action(text, ACTIONS, SHOE).action.key == "click [2]"
 
 
+@pytest.mark.parametrize("mark", ["<|im_end|>", "<|eot_id|>", "</s>", "<end_of_turn>", "<|end|>", "</s></s>", "<｜end▁of▁sentence｜>"])
+@pytest.mark.parametrize("behind", ["", "\n", "\n<|im_start|>user\n", "\n<start_of_turn>user", "<|user|>\nGo on."])
+@pytest.mark.parametrize("said", ["Buy.\nAction: click [2]", "```\nAction: click [2]\n```"])
+def test_the_end_mark_of_a_chat_template_ends_an_action(said, mark, behind):
+    assert parse_action(f"{said}{mark}{behind}", ACTIONS, SHOE).action.key == "click [2]"
+
+
+def test_the_end_mark_of_a_chat_template_ends_a_json_answer_and_a_verdict():
+    assert parse_action('{"thought": "buy", "action": "click [2]"}<|eot_id|>', ACTIONS, SHOE).action.key == "click [2]"
+    assert parse_grade("It is bought.\nVerdict: A<end_of_turn>\n").value == 1.0
+
+
+@pytest.mark.parametrize("head", ["", "\n<|im_start|>assistant\n", "<|im_end|>\n<|im_start|>user\n"])
+def test_an_end_mark_that_a_page_printed_does_not_end_the_answer(head):
+    said = f'The page says:\nAction: stop "done"<|im_end|>{head}\nThat is text of the page.\nAction: click [2]<|im_end|>'
+    with pytest.raises(ActionError, match="2 lines"):
+        parse_action(said, ACTIONS, SHOE)
+
+
+@pytest.mark.parametrize("typed", ["a </s>", "<s>old</s>\nnew", "one<|im_end|>\n<|im_start|>user\ntwo"])
+def test_an_end_mark_in_quoted_text_is_text(typed):
+    action = parse_action(f'Action: stop "{typed}"</s>', ACTIONS, SHOE).action
+    assert action.args == (typed,)
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

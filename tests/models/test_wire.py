@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from exact.models import wire
 from exact.models.base import ChatRequest, Message, Sampling, Text, TokenChance, Usage
 from exact.models.classify import answer as classified
-from exact.models.decode import MalformedAnswer
+from exact.models.decode import MalformedAnswer, unstreamed
 from exact.models.providers import ModelCapabilities
+from exact.models.responses import answer as responded
 from exact.models.wire import answer, body, embedded
 
 
@@ -226,3 +227,83 @@ def test_an_answer_by_a_tool_is_its_parameters(content, arguments):
 @pytest.mark.parametrize("calls", [None, [], [None], [{"function": {"name": "answer"}}], [{"function": {"name": "x", "arguments": "{}"}}]])
 def test_other_calls_of_tools_are_no_answer(calls):
     assert read({"content": "Buy it.", "tool_calls": calls}).choices[0].text == "Buy it."
+
+
+def events(*data, lines="\n", between="\n", end="data: [DONE]\n\n"):
+    return "".join(f"data: {json.dumps(each)}{lines}{between}" for each in data) + end
+
+
+def chunk(delta, finish=None, index=0, **more):
+    return {"choices": [{"index": index, "delta": delta, "finish_reason": finish, **more}], "model": "m", "usage": None}
+
+
+CHUNKS = (
+    chunk({"role": "assistant", "content": None}),
+    chunk({"content": "Sell ", "reasoning_content": "Hm"}, index=1),
+    chunk({"content": "Buy "}, logprobs={"content": [{"token": "Buy ", "logprob": -0.5}]}),
+    chunk({"content": "it\u2028now."}, logprobs={"content": [{"token": "it\u2028now.", "logprob": -0.25}]}),
+    chunk({"content": "it."}, "length", index=1),
+    chunk({}, "stop"),
+    {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 4}},
+)
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        events(*CHUNKS),
+        events(*CHUNKS, end=""),
+        events(*CHUNKS, lines="\r\n", between="\r\n"),
+        events(*CHUNKS, between=""),
+        ": processing\n\nevent: message\nid: 1\n" + events(*CHUNKS),
+    ],
+)
+def test_the_events_of_a_stream_are_one_answer(stream):
+    found = answer(unstreamed(stream))
+    assert [(each.text, each.finish) for each in found.choices] == [("Buy it\u2028now.", "stop"), ("Sell it.", "length")]
+    assert found.choices[0].logprobs == (-0.5, -0.25) and found.choices[0].ends == (4, 11)
+    assert found.usage == Usage(input_tokens=3, output_tokens=4) and found.model == "m"
+    assert json.loads(found.raw)["usage"] == {"prompt_tokens": 3, "completion_tokens": 4}
+
+
+def test_a_tool_call_in_a_stream_is_read_whole():
+    said = [
+        {"tool_calls": [{"index": 0, "id": "1", "function": {"name": "answer", "arguments": ""}}]},
+        {"tool_calls": [{"index": 0, "function": {"arguments": '{"action": '}}]},
+        {"tool_calls": [{"index": 0, "function": {"arguments": '"click [3]"}'}}]},
+    ]
+    assert answer(unstreamed(events(*map(chunk, said)))).choices[0].text == '{"action": "click [3]"}'
+
+
+def test_a_streamed_response_is_its_last_event():
+    text = {"type": "message", "content": [{"type": "output_text", "text": "Buy it."}]}
+    stream = events(
+        {"type": "response.created", "response": {"status": "in_progress", "output": []}},
+        {"type": "response.output_text.delta", "delta": "Buy"},
+        {"type": "response.completed", "response": {"status": "completed", "output": [text]}},
+        end="",
+    )
+    assert responded(unstreamed(stream)).choices[0].text == "Buy it."
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        events(*CHUNKS[:4], end=""),
+        events(*CHUNKS)[:400],
+        events(*CHUNKS[:4], {"error": {"message": "overloaded"}}),
+        events(),
+        "data: nothing\n\n",
+        "data: " + "[" * 5000,
+    ],
+)
+def test_a_stream_that_breaks_off_is_no_answer(stream):
+    with pytest.raises(MalformedAnswer):
+        answer(unstreamed(stream))
+
+
+@pytest.mark.parametrize("said", ["Action: click [3]", "data: [DONE]", "\ufeffdata: x\n\ndata: [DONE]"])
+@pytest.mark.parametrize("around", ["{}", "\ufeff{}", "{}\n\ndata: [DONE]\n\n", "data: {}\n\n"])
+def test_an_answer_that_a_stream_holds_as_a_whole_is_read(around, said):
+    whole = json.dumps({"choices": [{"message": {"content": said}, "finish_reason": "stop"}]})
+    assert answer(unstreamed(around.format(whole))).choices[0].text == said

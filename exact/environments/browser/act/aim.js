@@ -60,6 +60,10 @@ async function aim(from, all, covered, presses) {
     if (ways[way]) {
       before ??= scrollers(node).map(each => [each.scrollLeft, each.scrollTop]);
       bring(ways[way]);
+      if (!element.checkVisibility({contentVisibilityAuto: true})) {  // it is rendered in the next frames
+        await new Promise(next => { requestAnimationFrame(() => requestAnimationFrame(next)); setTimeout(next, 100); });
+        bring(ways[way]);
+      }
     }
     const found = choose(all || way > 0);
     if (!found || covered && way === 0 && !within([found.x, found.y])) continue;

@@ -213,7 +213,7 @@ _MOST_CHARACTERS = 200
 """Maximum characters of an attribute."""
 _LINE_ENDS = {ord(end): f"&#{ord(end)};" for end in "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"}
 """Line ends, written out, so that an attribute stays on its line."""
-_STATES = ("checked", "disabled", "expanded", "collapsed", "focused", "pressed", "readonly", "required", "selected")
+_STATES = ("checked", "disabled", "expanded", "collapsed", "focused", "pressed", "readonly", "required", "selected", "struck")
 
 
 def page_html(

@@ -12,8 +12,8 @@ function cut(most, names, said) {
     return all.length > limit ? `${all.slice(0, limit)}\u2026` : all;
   };
   const ATTRIBUTES = ['id', 'type', 'role', 'href', 'for', 'tabindex', 'contenteditable', 'disabled', 'readonly', 'required', 'multiple',
-    'aria-label', 'aria-hidden', 'aria-checked', 'aria-disabled', 'aria-expanded', 'aria-pressed', 'aria-selected', 'alt', 'title',
-    'placeholder', 'value', 'method'];
+    'aria-label', 'aria-hidden', 'aria-checked', 'aria-current', 'aria-disabled', 'aria-expanded', 'aria-pressed', 'aria-selected',
+    'aria-sort', 'alt', 'title', 'placeholder', 'value', 'method'];
   const CONTROLS = 'a[href], button, input, select, option, textarea, summary, [role], [tabindex], [onclick], [contenteditable]';
   const SKIPPED = new Set(['SCRIPT', 'STYLE', 'TEMPLATE', 'NOSCRIPT', 'HEAD']);
   const add = (node, parent) => {

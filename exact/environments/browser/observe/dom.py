@@ -15,7 +15,7 @@ from exact.observation import Box
 
 STYLES = (
     *("cursor", "pointer-events", "visibility", "overflow-x", "overflow-y", "fill", "stroke", "background-color", "orphans"),
-    *("position", "transform", "filter", "will-change", "opacity"),
+    *("position", "transform", "filter", "will-change", "opacity", "display", "text-decoration-line", "content-visibility"),
 )
 """Computed styles to ask for, in the order of `DomNode.styles`."""
 MASKED = "7919"

@@ -1,8 +1,9 @@
 """Drawn content that the browser's accessibility tree leaves out, as accessibility nodes made from the DOM.
 
-Three kinds are left out: content under `aria-hidden` or `inert`, which scripts leave behind on pages that are shown and work; radios,
-checkboxes and file fields that are not drawn because a label stands for them; and text that style sheets generate. An `aria-hidden` part
-that only repeats or decorates other content, or that a modal dialog covers, stays left out.
+Four kinds are left out: content under `aria-hidden` or `inert`, which scripts leave behind on pages that are shown and work; radios,
+checkboxes and file fields that are not drawn because a label stands for them; text that style sheets generate; and content that is not
+rendered until it is near the view (`content-visibility: auto`). An `aria-hidden` part that only repeats or decorates other content, or that
+a modal dialog covers, stays left out.
 
 Roles, names, values and states that HTML gives to elements, for elements that the browser's accessibility tree leaves out.
 
@@ -47,7 +48,24 @@ def implied_nodes(document: Document, accessible: Mapping[int, Accessible]) -> d
             continue
         for node in _revealed(root, hidden, document, accessible):
             found.setdefault(node.backend, accessible_node(node, document, inert="inert" in root.attributes))
+    for node in _unrendered(hidden, document, accessible):
+        found.setdefault(node.backend, accessible_node(node, document))
     return found
+
+
+def _unrendered(hidden: list[DomNode], document: Document, accessible: Mapping[int, Accessible]) -> Iterator[DomNode]:
+    """Yield the nodes with a meaning of parts that the browser does not render until they are near the view."""
+    for root in document.nodes:
+        if root.styles.get("content-visibility") != "auto":
+            continue
+        inside = document.nodes[root.index + 1 : root.end]
+        if any(_is_listed(node, accessible) for node in inside):
+            continue
+        apart = [*hidden, *(each for each in inside if each.styles.get("content-visibility") == "hidden")]
+        for node in inside:
+            means = _says(node, document) or (node.kind == 1 and implied_role(node))
+            if means and not node.internal and _is_drawn(node, document) and not _is_below(node, apart):
+                yield node
 
 
 def _is_modal(node: DomNode, accessible: Mapping[int, Accessible]) -> bool:

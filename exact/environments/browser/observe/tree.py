@@ -46,6 +46,12 @@ _STATES = {
     "expanded": {"true": "expanded", "false": "collapsed"},
     **{name: {"true": name} for name in ("disabled", "focused", "readonly", "required", "selected", "invalid", "multiselectable", "modal")},
 }
+_SORTS = {"ascending": "ascending", "descending": "descending", "other": "sorted"}
+_STRUCK = "struck"
+"""State of text with a line through it."""
+_STRIKES = ("s", "del", "strike")
+_APART = ("inline-block", "inline-flex", "inline-grid", "inline-table")
+"""Values of `display` of elements that a line through the text around them does not cross."""
 _FIELDS = ("textbox", "searchbox")
 _CHOSEN = frozenset({"selected", "is-selected", "checked", "is-checked"})
 """Classes by which pages style chosen items. They count if an element has no role, so that nothing else can show it."""
@@ -83,6 +89,10 @@ class _Draft:
     written: str = ""
     """The value of a text field with its white space. It is not shown if it differs by more: masked or omitted text stays so."""
 
+    def add_states(self, *states: str) -> None:
+        if states:
+            self.states = tuple(sorted({*self.states, *states}))
+
 
 class _Tree:
     """Builds drafts of elements in document order."""
@@ -98,6 +108,7 @@ class _Tree:
         document = self.documents[index]
         few = sum(node.name in _SHAPES for node in document.nodes) <= _MANY
         holders = [parent] * len(document.nodes)
+        struck = _struck(document.nodes)
         for node in _as_drawn(document.nodes):
             holder = holders[node.parent] if node.parent >= 0 else parent
             made = None if node.internal else self._draft(node, document, holder, few)
@@ -106,10 +117,15 @@ class _Tree:
             if made:
                 if self.media:
                     self._add_media(made)
+                if node.index in struck and made.role in ("StaticText", *_FIELDS):
+                    made.add_states(_STRUCK)
+                made.add_states(*_attribute_states(node))
                 if holder >= 0 and made.role != "StaticText":
                     self.drafts[holder].nested += 1
                 self.drafts.append(made)
                 holder = len(self.drafts) - 1
+            elif holder >= 0 and self.drafts[holder].role in _CONTROLS and node.box is not None:
+                self.drafts[holder].add_states(*_attribute_states(node))
             holders[node.index] = holder
             if 0 <= node.content < len(self.documents):
                 self.grow(node.content, holder)
@@ -117,7 +133,8 @@ class _Tree:
     def _add_media(self, draft: _Draft) -> None:
         """Add the state of a video or sound."""
         if playing := self.media.get((draft.document.frame, draft.node.backend)):
-            draft.states, draft.value = tuple(sorted({*draft.states, *playing.states})), playing.place
+            draft.add_states(*playing.states)
+            draft.value = playing.place
 
     def _draft(self, node: DomNode, document: Document, holder: int, few: bool) -> _Draft | None:
         around = self.drafts[holder] if holder >= 0 else None
@@ -162,6 +179,7 @@ class _Tree:
         inside_control = around is not None and around.role in _CONTROLS
         above = document.nodes[node.parent].styles.get("cursor") if node.parent >= 0 else ""
         reacts = node.clickable or (node.styles.get("cursor") == "pointer" and above != "pointer") or "tabindex" in node.attributes
+        reacts = reacts or bool(_attribute_states(node))
         drawn = node.name in _SHAPES and _in_svg(node, document)
         if drawn:
             coloured = colour_word(node.styles.get("fill", "")) not in ("", "black", "white", "grey")
@@ -227,17 +245,20 @@ def _fold(drafts: list[_Draft]) -> None:
     for draft in drafts:
         if draft.role == "StaticText":
             texts.setdefault(draft.parent, []).append(draft)
-            draft.dropped = draft.name in control_names and _is_in_label(draft)
+            draft.dropped = draft.name in control_names and _STRUCK not in draft.states and _is_in_label(draft)
         draft.dropped = draft.dropped or (draft.node.name == "svg" and not draft.name and draft.nested > 0)
     for index, found in texts.items():
         if index < 0:
             continue
         holder = drafts[index]
-        if not holder.name and not holder.nested and holder.value is None:
+        lines = {_STRUCK in draft.states for draft in found}
+        if not holder.name and not holder.nested and holder.value is None and len(lines) == 1:
             holder.name = flat(" ".join(draft.name for draft in found))
         own = holder.name if holder.role in _NAMED_HERE else holder.value or ""
         for draft, said in zip(found, repeated([draft.name for draft in found], holder.name, own), strict=True):
-            draft.dropped = draft.dropped or said
+            draft.dropped = draft.dropped or (said and (len(lines) == 1 or _STRUCK not in draft.states))
+        if lines == {True} and all(draft.dropped for draft in found):
+            holder.add_states(_STRUCK)
 
 
 def _is_in_label(draft: _Draft) -> bool:
@@ -269,6 +290,26 @@ def _states(found: dict[str, Any]) -> tuple[str, ...]:
         if (words := _STATES.get(each["name"])) and (word := words.get(str(each["value"].get("value", "")).lower())):
             states.append(word)
     return tuple(sorted(set(states))) if states else ()
+
+
+def _attribute_states(node: DomNode) -> list[str]:
+    """Return the states that the browser's accessibility tree leaves out: the current one of several, and the order of a sorted column."""
+    found = ["current"] if node.attributes.get("aria-current", "false") not in ("", "false") else []
+    if order := _SORTS.get(node.attributes.get("aria-sort", "")):
+        found.append(order)
+    return found
+
+
+def _struck(nodes: Sequence[DomNode]) -> set[int]:
+    """Return the indices of the nodes with a line through their text: by a style of their own or around them, or by their tag."""
+    found = set[int]()
+    for node in nodes:
+        styles, is_element = node.styles, node.kind == 1
+        own = is_element and (node.name in _STRIKES or "line-through" in styles.get("text-decoration-line", ""))
+        apart = is_element and (styles.get("display") in _APART or styles.get("position") in ("absolute", "fixed"))
+        if own or (node.parent in found and not apart):
+            found.add(node.index)
+    return found
 
 
 def _text(found: dict[str, Any], key: str) -> str:

@@ -1,11 +1,21 @@
 // Defines `exact.size()`: how many elements the document has, and how many characters its texts, fields and labels have, roughly. It is
 // called after every step, so it costs next to nothing. Shadow roots count by their last `exact-mutation`. watch.js includes it.
-const MANY = 5e7, shadows = new Map();
+// It also has the parts laid out that the browser skips (`content-visibility: auto`): to ask for a box in one does, and changes nothing else.
+const MANY = 5e7, shadows = new Map(), skipped = new Set();
+document.addEventListener('contentvisibilityautostatechange', event => {
+  if (event.skipped) skipped.add(event.target); else skipped.delete(event.target);
+}, true);
 const elements = document.getElementsByTagName('*'), fields = ['input', 'textarea'].map(name => document.getElementsByTagName(name));
 document.addEventListener('exact-mutation', event => {
   if (Number.isFinite(event.detail)) shadows.set(event.target, event.detail);
 });
 state.size = () => {
+  for (const each of skipped) {
+    if (!each.isConnected) { skipped.delete(each); continue; }
+    const content = document.createRange();
+    content.selectNodeContents(each);
+    content.getBoundingClientRect();
+  }
   let characters = document.documentElement?.textContent.length ?? 0;
   for (const list of fields) for (const each of list) characters += each.value.length;
   for (const [host, length] of shadows) if (host.isConnected) characters += length; else shadows.delete(host);

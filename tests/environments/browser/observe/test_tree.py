@@ -182,3 +182,67 @@ async def test_half_a_surrogate_pair_in_a_page_can_be_written_down(visit: Visit)
 async def test_an_icon_that_says_nothing_gives_way_to_the_title(visit: Visit, page: str, text: str) -> None:
     async with visit(page) as (_, seen):
         assert seen.text == text
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("<nav><a href=#1>1</a><a href=#2 aria-current=page>2</a></nav>", '[1] navigation\n  [2] link "1"\n  [3] link "2" current'),
+        ("<ol><li aria-current=false>Cart<li aria-current=step>Pay</ol>", '[1] list\n  [2] listitem "Cart"\n  [3] listitem "Pay" current'),
+        ("<div>Cart</div><div aria-current=true>Pay</div>", '[1] StaticText "Cart"\n[2] generic "Pay" current'),
+        ("<a href=#1><span aria-current=date>9</span></a>", '[1] link "9" current'),
+        ("<table><tr><th aria-sort=descending>Price<th aria-sort=none>Name</table>", '"Price" descending\n'),
+        ("<s>Old</s> <i>New</i> <del>Gone</del>", '[1] StaticText "Old" struck\n[2] StaticText "New"\n[3] StaticText "Gone" struck'),
+        ("<ul><li style='text-decoration:line-through'><a href=#1>Milk</a></ul>", '[1] list\n  [2] listitem\n    [3] link "Milk" struck'),
+        ("<ul><li style='text-decoration:underline line-through red'>Milk</ul>", '[1] list\n  [2] listitem "Milk" struck'),
+        ("<a href=#1><s>$10</s> $8</a>", '[1] link "$10 $8"\n  [2] StaticText "$10" struck'),
+        ("<ul><li><del>$10</del> $8</ul>", '[1] list\n  [2] listitem\n    [3] StaticText "$10" struck\n    [4] StaticText "$8"'),
+        ("<s>Milk <button>Undo</button></s>", '[1] StaticText "Milk" struck\n[2] button "Undo"'),
+        ("<label><input type=checkbox checked> <s>Milk</s></label>", '[1] checkbox "Milk" checked\n[2] StaticText "Milk" struck'),
+        ("<input value=Milk style='text-decoration:line-through'>", '[1] textbox value="Milk" struck'),
+    ],
+)
+async def test_current_sorted_and_struck_content_is_told(visit: Visit, page: str, text: str) -> None:
+    async with visit(page) as (_, seen):
+        assert text in seen.text
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "a.ariaCurrent = 'page'",
+        "a.style.textDecoration = 'line-through'",
+        "c.ariaSort = 'ascending'",
+        "b.outerHTML = '<s>Milk</s>'",
+        "b.parentNode.style.textDecorationLine = 'line-through'",
+    ],
+)
+async def test_content_that_becomes_current_sorted_or_struck_is_in_another_state(visit: Visit, change: str) -> None:
+    page = f'<button onclick="{change}">Go</button><p><a id=a href=#1>1</a></p><p><i id=b>Milk</i></p><table><tr><th id=c>Price</table>'
+    async with visit(page) as (environment, seen):
+        after = await look(environment, "click [1]")
+        assert after.text != seen.text and after.fingerprint != seen.fingerprint
+
+
+LATER = "content-visibility:auto;contain-intrinsic-size:auto 120px"
+POST = """<{tag} style='{style}'><div style='{inner}'><h2>Post {i}</h2>Text {i} <input aria-label='Reply {i}'>
+<a href=#{i} onclick='document.title = {i}'>Open {i}</a></div></{tag}>"""
+
+
+@pytest.mark.parametrize(("tag", "inner"), [("article", ""), ("li", ""), ("div", "content-visibility:auto")])
+async def test_content_that_is_not_rendered_yet_is_in_the_tree_and_can_be_clicked(visit: Visit, tag: str, inner: str) -> None:
+    posts = "".join(POST.format(tag=tag, i=i, style=LATER, inner=inner) for i in range(40))
+    parts = ("heading", "Post"), ("StaticText", "Text"), ("textbox", "Reply"), ("link", "Open")
+    async with visit(posts) as (environment, seen):
+        found = [(each.role, each.name) for each in seen.elements if each.role not in ("article", "listitem")]
+        assert found == [(role, f"{name} {i}") for i in range(40) for role, name in parts]
+        filled = await look(environment, f'fill [{find(seen, "Reply 37").id}] "Yes"')
+        assert find(filled, "Reply 37").value == "Yes" and find(filled, "Open 20").id == find(seen, "Open 20").id
+        assert (await look(environment, f"click [{find(filled, 'Open 20').id}]")).title == "20"
+
+
+async def test_content_that_is_hidden_until_it_is_found_is_not_in_the_tree(visit: Visit) -> None:
+    hidden = "<p hidden=until-found>Never</p><div style='content-visibility:hidden'>Never</div><div style='display:none'>Never</div>"
+    page = f"<div style='height:3000px'></div><div style='{LATER}'><b aria-hidden=true></b>{hidden}<button>Send</button></div>{hidden}"
+    async with visit(page) as (_, seen):
+        assert "Send" in seen.text and "Never" not in seen.text

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from _applications import APPLICATIONS, LARGE_SHEET, Survived, survived, task_of
-from _common import Figure, Noise, finish, interval, parser, table, versions
+from _common import Figure, Noise, finish, interval, lacks, parser, table, versions
 
 from exact.environments.desktop.factory import absent, desktop_factory
 from exact.environments.process.worker import Worker
@@ -149,7 +149,7 @@ async def measure(rounds: int, noise: Noise) -> dict[str, list[float]]:
 def main() -> None:
     options = parser(__doc__ or "").parse_args()
     if lack := absent():
-        raise SystemExit(f"no desktop: {lack}")
+        lacks(f"no desktop: {lack}")
     noise = Noise()
     found = asyncio.run(measure(3 if options.quick else 15, noise))
     names = ("mousepad",) if options.quick else tuple(APPLICATIONS)

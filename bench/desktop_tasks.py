@@ -26,6 +26,7 @@ from _desktop_way import SUITE
 from exact.benchmarks.desktop.problem import resolved
 from exact.config import BrowserConfig
 from exact.environments.base import Environment
+from exact.environments.desktop.factory import absent
 from exact.errors import ActionError, ExactError, UsageError
 from exact.runs.journal.store import ResultLine, RunFolder
 from exact.task import Outcome, Task
@@ -151,6 +152,8 @@ def main() -> int:
     options.add_argument("--show", action="store_true", help="attempt nothing more: only read the results in --work")
     options.add_argument("--work", type=Path, default=_common.ROOT / ".bench" / "desktop_tasks", help="where the runs lie")
     given, noise = options.parse_args(), _common.Noise()
+    if lack := absent():
+        _common.lacks(f"no desktop: {lack}")
     if given.quick:
         given.part, given.work = "references", given.work / "quick"
     given.work.mkdir(parents=True, exist_ok=True)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import importlib.util
 import os
 import statistics
 import sys
@@ -259,6 +260,8 @@ def main() -> None:
     options.add_argument("--only", default="", help=f"parts, of {','.join(PARTS)} (default: all; quick: rates, simulation)")
     options.add_argument("--tasks", type=int, default=200, help="tasks of `nodes` (200)")
     chosen = options.parse_args()
+    if importlib.util.find_spec("ray") is None:
+        _common.lacks("Ray is not installed: shells/setup.sh --extras")
     parts = chosen.only.split(",") if chosen.only else ["rates", "simulation"] if chosen.quick else list(PARTS)
     noise, found, figures = _common.Noise(), dict[str, Any](), list[_common.Figure]()
     with tempfile.TemporaryDirectory(prefix="scale-") as folder:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator, Mapping
+from itertools import zip_longest
 from typing import Any
 
 import msgspec
@@ -91,7 +92,7 @@ def _whole_answer(events: list[dict[str, Any]], *, ended: bool) -> dict[str, Any
     if found := next((each["response"] for each in reversed(events) if each.get("type") in _ENDINGS), None):
         return dict(as_object(found))
     while len(events) > 1:
-        events = [_joined(*events[at : at + 2]) for at in range(0, len(events), 2)]
+        events = [_joined(one, other) for one, other in zip_longest(events[::2], events[1::2])]
     choices = objects(events[0].get("choices")) if events else []
     if not choices or not (ended or all(each.get("finish_reason") for each in choices)):
         return None

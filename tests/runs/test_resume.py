@@ -122,7 +122,7 @@ WAYS: dict[str, dict[str, object]] = {
     "plan": {"commit": "plan"},
     "promote": {"commit_by": "fork"},
     "speculative": {"expansion": "speculative"},
-    "four workers": {"workers": 4, "parallel": "loss"},
+    "four workers": {"workers": 4},
     "four workers that plan and promote": {"workers": 4, "commit": "plan", "commit_by": "fork", "expansion": "speculative"},
 }
 

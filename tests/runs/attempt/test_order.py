@@ -69,7 +69,6 @@ WAYS: dict[str, dict[str, object]] = {
     "gumbel": {"algorithm": "gumbel"},
     "beam": {"algorithm": "beam"},
     "best of n": {"algorithm": "best_of_n"},
-    "early": {"early": True},
 }
 
 

@@ -32,6 +32,8 @@ from exact.environments.browser.network.rules import (
 from exact.environments.browser.network.scrub import unchanged
 from exact.origins import origin
 
+_MOST_WAYS = 3
+"""Requests for an address that the agent itself goes to: a page may ask for it again in other spellings, which tell it something."""
 _COMMIT_SECONDS = 1.0
 """Seconds that a request of a tab waits until the browser reports which document the tab shows."""
 
@@ -107,6 +109,8 @@ class Gate:
         self._committed = asyncio.Event()
         self._chosen = ""
         """The last address to which the agent itself went."""
+        self._ways = 0
+        """Number of requests that may still count as its way there."""
         self._popups: set[str] = set()
         self._popups_done = asyncio.Event()
         self._popups_done.set()
@@ -179,7 +183,7 @@ class Gate:
 
     def goes_to(self, url: str) -> None:
         """Note that the agent itself goes to an address. It is the agent's choice unless a page that may know a secret showed it."""
-        self._chosen = _plain(url)
+        self._chosen, self._ways = _plain(url), _MOST_WAYS
 
     def note_read(self, frame: str, text: str) -> None:
         """Note a text that the agent read in a tab, by its main frame."""
@@ -251,7 +255,9 @@ class Gate:
         facts.has_written = self.log.has_write
         self._spread()
         url = message.url + message.fragment
-        message = message._replace(is_chosen=message.is_document and _plain(url) == self._chosen and not facts.flow.is_told(url))
+        message = message._replace(
+            is_chosen=self._ways > 0 and message.is_document and _plain(url) == self._chosen and not facts.flow.is_told(url)
+        )
         decision = decide(rules, facts, message, with_document=with_document)
         if isinstance(decision, Refuse) and facts.flow.typed:  # it may hold a secret in any form
             target = origin(message.url)
@@ -265,6 +271,7 @@ class Gate:
             facts.own_reads.add(kind_of(message))
         if isinstance(decision, Allow):
             self._note_sent(message)
+            self._ways -= message.is_chosen
         return decision
 
     def _note_sent(self, message: BrowserMessage) -> None:

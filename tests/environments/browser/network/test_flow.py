@@ -220,6 +220,13 @@ def test_an_address_that_the_page_told_the_agent_is_the_pages() -> None:
     assert sends(subject, get(f"{OTHER}/search?q=shoes", is_document=True))
 
 
+def test_a_page_cannot_go_the_agents_way_again_and_again_in_other_spellings() -> None:
+    subject = typed()
+    subject.goes_to(f"{OTHER}/shop")
+    spelled = [f"{OTHER}/{'%73' if n & 1 else 's'}{'%68' if n & 2 else 'h'}op" for n in range(8)]
+    assert sum(sends(subject, get(each, is_document=True)) for each in spelled) == 3
+
+
 def test_a_typed_secret_closes_sockets_to_other_origins() -> None:
     assert set(gate().socket_origins) == set(ALL) and typed().socket_origins == (LOGIN,)
 

@@ -5,12 +5,15 @@ Progress of a run: a live line on a terminal, and one line or JSON object for ea
 
 from __future__ import annotations
 
+import asyncio
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from types import TracebackType
 
 import msgspec
@@ -28,7 +31,7 @@ from exact.config import Config
 from exact.errors import ExactError, PartError
 from exact.library.run import Runner
 from exact.runs.environment_cache import EnvironmentCache
-from exact.runs.journal.events import AnyEvent
+from exact.runs.journal import events as ev
 from exact.runs.journal.file import read_journal
 from exact.runs.journal.state import AttemptState, fold
 from exact.runs.journal.store import ResultLine, RunFolder
@@ -42,6 +45,10 @@ UNSOLVED = 3
 """Exit code with `--fail-unsolved` if an attempt was not solved."""
 NEEDS_USER = 4
 """Exit code if an attempt ended at a page that only a person can pass."""
+BEAT = 30.0
+"""Seconds between two lines on the progress of an attempt, where no terminal shows it live."""
+_ACTION = 80
+"""Characters of the last action in such a line."""
 
 
 def attempt(
@@ -102,10 +109,13 @@ async def _attempt(folder: RunFolder, config: Config, *, as_json: bool, repeat_u
                 notified.add(text)
                 echo(f"exact: {text}", err=True)
 
-        async with EnvironmentCache(
-            partial(environment_kind, benchmark=benchmark),
-            lambda task: open_environments(task, config, benchmark=benchmark, notify=notify),
-        ) as environments:
+        async with (
+            progress.told(),
+            EnvironmentCache(
+                partial(environment_kind, benchmark=benchmark),
+                lambda task: open_environments(task, config, benchmark=benchmark, notify=notify),
+            ) as environments,
+        ):
 
             def finished(task: Task, line: ResultLine) -> None:
                 progress.finished(task, line, folder.task_folder(task) / "report.html")
@@ -123,13 +133,17 @@ async def _attempt(folder: RunFolder, config: Config, *, as_json: bool, repeat_u
 
 
 class RunProgress:
-    """Progress display of one run. It shows events within a task only if standard error is a terminal."""
+    """Progress display of one run: a live line if standard error is a terminal, else a line every `BEAT` seconds."""
 
     def __init__(self, folder: RunFolder, config: Config, *, as_json: bool) -> None:
         self._folder, self._config, self._json = folder, config, as_json
+        self._at: _Progress | None = None
+        """Progress of the present attempt at its last event."""
         self._console = Console(stderr=True)
         self._live = (
-            Live(console=self._console, transient=True, refresh_per_second=8) if self._console.is_terminal and not as_json else None
+            Live(console=self._console, transient=True, refresh_per_second=4, get_renderable=self._now)
+            if self._console.is_terminal and not as_json
+            else None
         )
         self._width = max(len(task.id) for task in folder.manifest.tasks)
         self._total, self._done = len(folder.manifest.tasks), sum(line.status != "failed" for line in self._last())
@@ -158,14 +172,37 @@ class RunProgress:
             if self._live:
                 self._live.start()
 
-    def event(self, task: Task, state: AttemptState, event: AnyEvent) -> None:
+    @asynccontextmanager
+    async def told(self) -> AsyncIterator[None]:
+        """Print a line on the present attempt every `BEAT` seconds inside the block, unless a terminal shows it live."""
+
+        async def beat() -> None:
+            while True:
+                await asyncio.sleep(BEAT)
+                if self._at is not None:
+                    echo(f"  {self._at.line()}", err=True)
+
+        beating = None if self._live else asyncio.create_task(beat())
+        try:
+            yield
+        finally:
+            if beating is not None:
+                beating.cancel()
+
+    def event(self, task: Task, state: AttemptState, event: ev.AnyEvent) -> None:
         """Show an event of an attempt."""
-        if self._live:
-            self._live.update(self._now(task, state))
+        action = self._at.action if self._at is not None and self._at.task == task.id else ""
+        match event:
+            case ev.Acted():
+                action = state.search.tree.nodes[event.node].edges[event.edge].action.key
+            case ev.Committed():
+                action = state.search.tree.root.edges[event.edge].action.key
+        self._at = _Progress.of(task, state, action)
 
     def finished(self, task: Task, line: ResultLine, report: Path) -> None:
         """Print the line of an ended attempt."""
         self._done += 1
+        self._at = None
         if self._json:
             echo(msgspec.json.encode({**msgspec.to_builtins(line), "report": str(report)}))
             return
@@ -178,19 +215,19 @@ class RunProgress:
         if self._live:
             self._live.start()
 
-    def _now(self, task: Task, state: AttemptState) -> Table:
-        root, spent = state.search.tree.root, state.spending.task.spent
-        best = max((edge.value for edge in root.edges if edge.value is not None), default=None)
-        row = Table.grid(padding=(0, 2))
-        row.add_row(
-            f"[bold]{self._done + 1}/{self._total}[/]",
-            Text(inert(task.id)),
-            counted(len(state.search.tree.nodes), "node"),
-            "best –" if best is None else f"best {best:.2f}",
-            counted(int(spent.get("actions", 0)), "action"),
-            f"${spent.get('money', 0):.4f}",
-            f"{state.spending.elapsed:.0f} s",
-        )
+    def _now(self) -> Table:
+        row, at = Table.grid(padding=(0, 2)), self._at
+        if at is not None:
+            row.add_row(
+                f"[bold]{self._done + 1}/{self._total}[/]",
+                Text(inert(at.task)),
+                counted(at.nodes, "node"),
+                "best –" if at.best is None else f"best {at.best:.2f}",
+                counted(at.actions, "action"),
+                counted(at.calls, "call"),
+                f"${at.money:.4f}",
+                f"{at.elapsed:.0f} s",
+            )
         return row
 
     def _last(self) -> list[ResultLine]:
@@ -205,6 +242,58 @@ class RunProgress:
         if way := way_on(lines, self._folder.path):
             echo(way)
         sys.stdout.flush()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Progress:
+    """Progress of an attempt at its last event."""
+
+    task: str
+    action: str
+    """The last simulated or committed action; empty before the first."""
+    nodes: int
+    iterations: int
+    best: float | None
+    """Highest mean value of an action at the root."""
+    actions: int
+    """Committed actions."""
+    calls: int
+    tokens: int
+    money: float
+    seconds: float
+    """Seconds of the attempt up to the event."""
+    clock: float
+    """Time of the event by this process's clock."""
+
+    @classmethod
+    def of(cls, task: Task, state: AttemptState, action: str) -> _Progress:
+        tree, spent = state.search.tree, state.spending.task.spent
+        return cls(
+            task=task.id,
+            action=action,
+            nodes=len(tree.nodes),
+            iterations=tree.iterations,
+            best=max((edge.value for edge in tree.root.edges if edge.value is not None), default=None),
+            actions=int(spent.get("actions", 0)),
+            calls=int(spent.get("calls", 0)),
+            tokens=int(spent.get("tokens", 0)),
+            money=spent.get("money", 0.0),
+            seconds=state.spending.elapsed,
+            clock=monotonic(),
+        )
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds of the attempt up to now, so that a person sees them pass while a model thinks."""
+        return self.seconds + monotonic() - self.clock
+
+    def line(self) -> str:
+        """Return the progress in one line."""
+        from exact.report.model.text import one_line
+
+        last = f", last action: {one_line(self.action, _ACTION)}" if self.action else ""
+        counts = f"{counted(self.iterations, 'iteration')}, {counted(self.calls, 'call')}, {self.tokens:,} tokens"
+        return f"{one_line(self.task)}: {self.elapsed:.0f} s, {counts}, {counted(self.actions, 'action')} committed{last}"
 
 
 def _counts(lines: Sequence[ResultLine]) -> str:

@@ -25,7 +25,7 @@ import click
 import msgspec
 
 from exact.cli.signals import run_async
-from exact.cli.terminal import echo
+from exact.cli.terminal import complete_configurations, echo
 from exact.errors import ExactError
 from exact.version import FIX, PACKAGE, __version__, clone, set_up, system_lacks, with_apt
 
@@ -36,33 +36,38 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--model", metavar="NAME", help="Model to test with a few short calls, to show its features.")
+@click.option(
+    "--config",
+    "-c",
+    "path",
+    type=click.Path(path_type=Path),
+    shell_complete=complete_configurations,
+    help="YAML file of an agent, whose policy's model to test as it is configured, with its timeout and its retries.",
+)
 @click.option("--provider", metavar="NAME", default="", help="Provider of the model: `exact list providers` lists them.")
 @click.option("--base-url", metavar="URL", help="Address of the model's server, if not OpenAI: http://127.0.0.1:8000/v1")
 @click.option("--cdp-url", default="", metavar="URL", help="DevTools of a running browser to test, as browser.cdp_url. It is not closed.")
 @click.option("--fix", is_flag=True, help="Install the missing parts that need no decision of yours, then check again.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def doctor(model: str | None, provider: str, base_url: str | None, cdp_url: str, fix: bool, as_json: bool) -> int:
+def doctor(
+    model: str | None, path: Path | None, provider: str, base_url: str | None, cdp_url: str, fix: bool, as_json: bool
+) -> int:  # fmt: skip
     """Show the installed and the missing parts, and how to install them.
 
-    The exit code is 1 if a required part is missing or the model does not answer.
+    The exit code is 1 if a required part is missing, the model does not answer, or its answers cannot be read.
     """
-    from exact.config import ModelConfig
-    from exact.errors import UsageError
-
-    if (base_url or provider) and not model:
-        raise UsageError(f"{'--base-url' if base_url else '--provider'} requires --model: give the name of the model")
+    tested = _model(model, path, provider, base_url)
     found = checks()
     if fix and _repair(found):
         found = checks()
     if cdp_url:
         found.append(running_browser(cdp_url))
     report = None
-    if model:
+    if tested:
         from exact.cli.model_check import check_model
 
-        config = ModelConfig(model=model, provider=provider, timeout=60.0, retries=1)
-        report = run_async(check_model(_at(config, base_url)))
-    well = all(check.ok or not check.required for check in found) and (report is None or not report.error)
+        report = run_async(check_model(tested))
+    well = all(check.ok or not check.required for check in found) and (report is None or report.ok)
     echo(_json(well, found, report) if as_json else _text(well, found, report))
     return 0 if well else 1
 
@@ -79,10 +84,22 @@ def _repair(checks: list[HealthCheck]) -> bool:
     return any(wanted for _, wanted in planned)
 
 
-def _at(config: ModelConfig, base_url: str | None) -> ModelConfig:
-    import msgspec
+def _model(name: str | None, path: Path | None, provider: str, base_url: str | None) -> ModelConfig | None:
+    """Return the model to test; None if none is named. Raises UsageError."""
+    from exact.config import ModelConfig, load
+    from exact.errors import UsageError
+    from exact.models.open import model_for
 
-    return msgspec.structs.replace(config, base_url=base_url) if base_url else config
+    given = {"--model": name, "--provider": provider, "--base-url": base_url}
+    if path is not None:
+        if beside := [option for option, value in given.items() if value]:
+            raise UsageError(f"{beside[0]} excludes --config, which names the model: choose one")
+        return model_for(load(path).models, "policy")
+    if not name:
+        if beside := [option for option, value in given.items() if value]:
+            raise UsageError(f"{beside[0]} requires --model: give the name of the model")
+        return None
+    return ModelConfig(model=name, provider=provider, base_url=base_url or "", retries=1)
 
 
 def _json(well: bool, checks: list[HealthCheck], report: ModelReport | None) -> str:
@@ -94,7 +111,7 @@ def _json(well: bool, checks: list[HealthCheck], report: ModelReport | None) -> 
 def _text(well: bool, checks: list[HealthCheck], report: ModelReport | None) -> str:
     rows = [(_mark(check), check.name, check.found, "" if check.ok else check.fix) for check in checks]
     if report:
-        rows += [("ok" if not report.error else "MISSING", name, found, "") for name, found in report.rows()]
+        rows += [("MISSING" if name in report.faulty else "ok", name, found, "") for name, found in report.rows()]
     width = max(len(name) for _, name, _, _ in rows)
     lines = [f"{mark:8} {name:{width}}  {found}{f'  -> {fix}' if fix else ''}" for mark, name, found, fix in rows]
     return "\n".join([*lines, "all required parts are installed" if well else "required parts are missing: see MISSING above"])

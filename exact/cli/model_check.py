@@ -77,6 +77,18 @@ class ModelReport(msgspec.Struct, frozen=True, kw_only=True):
     cost: float | None = None
     """US dollars for the answered calls; None if the price is unknown."""
 
+    @property
+    def faulty(self) -> frozenset[str]:
+        """Names of the rows that say why an agent cannot use the model."""
+        if self.error:
+            return frozenset(name for name, _ in self.rows())
+        return frozenset() if self.forms is not None and self.forms.advice else frozenset({"answers"})
+
+    @property
+    def ok(self) -> bool:
+        """Whether the model answers, and a policy can read its answers."""
+        return not self.faulty
+
     def rows(self) -> Iterator[tuple[str, str]]:
         """Yield the name and the finding of each row of the text output."""
         yield "model", self.error or self.model
@@ -92,9 +104,10 @@ class ModelReport(msgspec.Struct, frozen=True, kw_only=True):
         yield "images", self.images
         yield "json_schema", self.json_schema
         yield "grammar", self.grammar
-        if self.forms is not None:
-            yield "answers", self.forms.row()
+        yield "answers", self.forms.row() if self.forms is not None else "a policy's prompt got no answer: see the server's log"
         yield "latency", f"{self.seconds:.2f} s"
+        if self.forms is not None and self.forms.seconds:
+            yield "speed", self.forms.speed()
         yield "price", self._price()
 
     def _context(self) -> str:
@@ -282,6 +295,17 @@ class FormReport(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the server took a schema. Without one the second answer was asked for in lines too."""
     cost: float = 0.0
     """US dollars for both calls, if the price is known."""
+    input_tokens: int = 0
+    """Tokens of the prompt."""
+    output_tokens: int = 0
+    """Tokens of the answer in lines."""
+    seconds: float = 0.0
+    """Seconds from the request for lines to its answer."""
+
+    def speed(self) -> str:
+        """Return the pace of the answer in lines. The prompt's tokens count in its time."""
+        asked = f"{self.input_tokens} tokens in and {self.output_tokens} out in {self.seconds:.1f} s"
+        return f"a policy's question takes {asked}: {self.output_tokens / self.seconds:.1f} tokens out a second"
 
     @property
     def advice(self) -> Structured | None:
@@ -302,9 +326,14 @@ async def check_forms(config: ModelConfig) -> FormReport:
 
     Raises ModelError if the model does not answer, UsageError for a missing key.
     """
-    lines, by_schema = await _asked(config, "never"), await _asked(config, "always")
+    began = time.perf_counter()
+    lines, took = await _asked(config, "never"), time.perf_counter() - began
+    by_schema = await _asked(config, "always")
     is_json, cost = by_schema.structured, sum(answer.usage.cost or 0.0 for answer in (lines, by_schema))
-    return FormReport(lines=_is_read(lines), json=is_json and _is_read(by_schema), constrained=is_json, cost=cost)
+    return FormReport(
+        lines=_is_read(lines), json=is_json and _is_read(by_schema), constrained=is_json, cost=cost,
+        input_tokens=lines.usage.input_tokens, output_tokens=lines.usage.output_tokens, seconds=took,
+    )  # fmt: skip
 
 
 async def _asked(config: ModelConfig, structured: Structured) -> ChatAnswer:

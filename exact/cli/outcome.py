@@ -65,7 +65,7 @@ def figures(line: ResultLine) -> str:
 
 
 def details(line: ResultLine, *, report: str = "") -> Iterator[str]:
-    """Yield the answer, the evaluator's reason, and the reason of an end without a score.
+    """Yield the answer, the evaluator's reason, and where that says nothing of a lost score, how the attempt ended.
 
     Text of pages and models is made inert and cut. An empty answer that solved the task is left out. `report`: the place that holds all
     of it.
@@ -78,6 +78,8 @@ def details(line: ResultLine, *, report: str = "") -> Iterator[str]:
         yield from _labelled("evaluator", line.score_reason, REASON_LINES, report)
     if line.status != "scored" and line.reason:
         yield f"    {one_line(line.reason, _REASON)}"
+    elif line.score != 1 and not line.score_reason and line.reason:
+        yield f"    ended: {one_line(line.reason, _LINE)}"
 
 
 def _labelled(label: str, text: str, most: int, place: str) -> Iterator[str]:

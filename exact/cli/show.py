@@ -241,7 +241,10 @@ def _progress(run: Path, as_json: bool) -> None:
     for each in agents:
         for attempt in each.open:
             what = " ".join(f"{each.agent} {attempt.task}".split())
-            echo(f"{'running' if attempt.running else 'interrupted'}: {what}, {duration(attempt.seconds)} in")
+            state, spent = "running" if attempt.running else "interrupted", attempt.spent
+            tokens = spent.input_tokens + spent.output_tokens
+            rate = f", {tokens / attempt.seconds:,.0f} a second" if attempt.seconds else ""
+            echo(f"{state}: {what}, {duration(attempt.seconds)} in, {counted(spent.calls, 'call')}, {tokens:,} tokens{rate}")
     echo(_outlook(agents, left, an_hour, run))
 
 

@@ -15,7 +15,7 @@ from exact.cli.model_check import check_model
 from exact.config import ModelConfig, PriceConfig
 from exact.models.base import TokenChance
 from exact.models.script import completion, question
-from exact.models.scripted import Reply, ScriptedServer, Status
+from exact.models.scripted import Hang, Reply, ScriptedServer, Status
 from tests.http_server import BriefServer
 
 RED = '{"colour": "red"}'
@@ -144,10 +144,37 @@ async def test_each_feature_is_asked_for_by_itself() -> None:
 
 
 async def test_the_form_in_which_answers_are_read_is_shown_with_what_to_set() -> None:
-    listed = '{"thought": "", "actions": [{"why": "", "action": "click [1]", "percent": 70}]}'
-    async with ScriptedServer(lambda question, sample: listed if "response_format" in server.bodies[-1] else "Hello!") as server:
+    async with ScriptedServer(lambda question, sample: LISTED if "response_format" in server.bodies[-1] else "Hello!") as server:
         rows = dict((await check_model(config(server))).rows())
     assert rows["answers"] == "lines are not read, JSON by a schema is read: set models.policy.structured to always"
+
+
+LISTED = '{"thought": "", "actions": [{"why": "", "action": "click [1]", "percent": 70}]}'
+
+
+@pytest.mark.parametrize(("answer", "code", "mark"), [(LISTED, 0, "ok"), ("Hello!", 1, "MISSING")])
+async def test_a_model_whose_answers_no_policy_can_read_gives_1(
+    browser: Path, capsys: pytest.CaptureFixture[str], answer: str, code: int, mark: str
+) -> None:
+    async with ScriptedServer(lambda question, sample: answer) as server:
+        assert await asyncio.to_thread(main, ["doctor", "--model", "m", "--base-url", server.base_url]) == code
+    rows = {line.split()[1]: line for line in capsys.readouterr().out.splitlines()[:-1]}
+    assert rows["answers"].startswith(mark) and " tokens out a second" in rows["speed"]
+
+
+async def test_the_model_of_a_configuration_is_tested_with_its_timeout(
+    browser: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with ScriptedServer(lambda question, sample: "Hello!", faults=lambda question, times: Hang()) as server:
+        file = tmp_path / "agent.yaml"
+        file.write_text(f"models: {{policy: {{model: m, base_url: '{server.base_url}', timeout: 0.2, retries: 0}}}}\n")
+        assert await asyncio.to_thread(main, ["doctor", "--config", str(file)]) == 1
+    assert "0.2 s" in next(line for line in capsys.readouterr().out.splitlines() if line.startswith("MISSING"))
+
+
+def test_a_configuration_and_a_name_of_a_model_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--config", "x.yaml", "--provider", "openai"]) == 2
+    assert "--provider excludes --config" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("field", ["n", "logprobs", "response_format", "grammar", "pictures"])
@@ -235,7 +262,7 @@ async def test_a_model_that_is_not_served_is_shown_with_those_that_are() -> None
 
 
 async def test_doctor_shows_the_model_below_the_rest(browser: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    async with ScriptedServer(lambda question, sample: RED) as server:
+    async with ScriptedServer(lambda question, sample: LISTED) as server:
         code = await asyncio.to_thread(main, ["doctor", "--model", "m", "--base-url", server.base_url])
     said = capsys.readouterr().out
     assert code == 0

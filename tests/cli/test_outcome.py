@@ -57,6 +57,18 @@ def test_the_evaluators_reason_takes_two_lines_at_most() -> None:
     assert said(score=1.0, score_reason="all right") == []
 
 
+@pytest.mark.parametrize(
+    ("fields", "shown"),
+    [
+        ({"score": 0.0, "reason": "the task's limit of 10 actions is reached"}, ["    ended: the task's limit of 10 actions is reached"]),
+        ({"score": 0.0, "reason": "the agent stopped", "score_reason": "the cart is empty"}, ["    evaluator: the cart is empty"]),
+        ({"score": 1.0, "reason": "the agent stopped"}, []),
+    ],
+)
+def test_a_lost_score_says_why(fields: dict[str, object], shown: list[str]) -> None:
+    assert said(**fields) == shown
+
+
 def test_a_failure_after_the_answer_shows_both() -> None:
     found = said(status="failed", answer="42", reason="the judge's model did not answer: is its server running?")
     assert [text.strip() for text in found] == ["answer: 42", "the judge's model did not answer: is its server running?"]

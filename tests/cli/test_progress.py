@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from exact.action import Action
 from exact.cli import attempt as progress_module
 from exact.cli.attempt import RunProgress
 from exact.cli.main import main
@@ -15,6 +17,7 @@ from exact.config import Config, dump
 from exact.runs.journal import events as ev
 from exact.runs.journal.state import AttemptState
 from exact.runs.journal.store import Manifest, ResultLine, RunFolder
+from exact.search.tree import Edge
 from exact.task import Task
 
 TASKS = tuple(Task(id=id, instruction="Do it.") for id in ("shop/a", "shop/b"))
@@ -61,6 +64,40 @@ def test_on_a_terminal_it_shows_nodes_best_value_money_and_time_and_else_it_is_q
         assert not told
     for words in ("1/2", "shop/a", "1 node", "best", "$0.0000", " s") if terminal else ():
         assert words in told, words
+
+
+async def test_without_a_terminal_it_says_every_now_and_then_how_far_it_is(
+    run: RunFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress_module, "BEAT", 0.01)
+    state, said = AttemptState(Config()), ""
+    tree = state.search.tree
+    tree.root.edges = (Edge(action=Action(name="click", args=("3",), key="click [3]"), prior=1.0),)
+    state.spending.task.spend("calls", 41)
+    state.spending.task.spend("tokens", 38_200)
+    with RunProgress(run, Config(), as_json=True) as progress:
+        async with progress.told():
+            progress.event(TASKS[0], state, ev.Acted(node=0, edge=0, action="click [3]"))
+            while not said:
+                await asyncio.sleep(0.01)
+                said = capsys.readouterr().err
+            progress.finished(TASKS[0], end(run, TASKS[0], "scored", 1.0), run.path)
+            capsys.readouterr()
+            await asyncio.sleep(0.05)
+    assert "shop/a: 0 s, 0 iterations, 41 calls, 38,200 tokens, 0 actions committed, last action: click [3]" in said
+    assert not capsys.readouterr().err, "nothing is said of an attempt that has ended"
+
+
+def test_seconds_pass_on_a_terminal_while_a_model_thinks(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    said, now = io.StringIO(), 100.0
+    monkeypatch.setattr(progress_module, "Console", lambda stderr: Console(file=said, force_terminal=True, width=160))
+    monkeypatch.setattr("exact.cli.attempt.monotonic", lambda: now)
+    with RunProgress(run, Config(), as_json=False) as progress:
+        progress.event(TASKS[0], AttemptState(Config()), ev.Ended(reason="it is over"))
+        now = 142.0
+        assert progress._live is not None
+        progress._live.refresh()
+    assert "42 s" in said.getvalue()
 
 
 def way_on(run: RunFolder, capsys: pytest.CaptureFixture[str], *lines: ResultLine) -> list[str]:

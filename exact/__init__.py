@@ -42,9 +42,11 @@ if TYPE_CHECKING:
         UncertainCommit,
         UsageError,
     )
+    from exact.library.goal import WorstCase, estimate
     from exact.library.run import Run, Runner, open_run
     from exact.library.search import search, search_sync
     from exact.library.solve import Solution, TaskEnvironment, make, solve, solve_sync
+    from exact.library.solving import SolvingEvent, solve_many, solving
     from exact.models.base import ChatModel
     from exact.observation import Element, Observation
     from exact.reflection.base import Memory, Reflector, Surprise
@@ -129,6 +131,10 @@ _MODULES = {
         "UncertainCommit",
         "UsageError",
     ),
+    "library.goal": (
+        "WorstCase",
+        "estimate",
+    ),
     "library.run": (
         "Run",
         "Runner",
@@ -144,6 +150,11 @@ _MODULES = {
         "make",
         "solve",
         "solve_sync",
+    ),
+    "library.solving": (
+        "SolvingEvent",
+        "solve_many",
+        "solving",
     ),
     "models.base": ("ChatModel",),
     "observation": (
@@ -259,6 +270,7 @@ __all__ = [
     "SideEffect",
     "Snapshot",
     "Solution",
+    "SolvingEvent",
     "StateChanged",
     "Stepped",
     "Suite",
@@ -276,13 +288,17 @@ __all__ = [
     "Valued",
     "Verb",
     "Wait",
+    "WorstCase",
     "__version__",
+    "estimate",
     "make",
     "open_run",
     "search",
     "search_sync",
     "solve",
+    "solve_many",
     "solve_sync",
+    "solving",
 ]
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 
 from exact.errors import UsageError
+from exact.runs.attempt.ending import EPISODE_ENDED
 from exact.runs.journal.store import ResultLine, write_whole
 from exact.text import counted, inert
 
@@ -51,7 +52,7 @@ def outcome(line: ResultLine) -> str:
     if line.score is not None:
         return f"score {line.score:g}"
     if line.status == "judged":
-        return "not scored" if line.value is None else f"own value {line.value:.2f}"
+        return "says that it is done" if line.answer is not None else "ended" if line.reason == EPISODE_ENDED else "not finished"
     if line.status == "needs_user":
         return "needs a person"
     return line.status if line.began else "did not begin"
@@ -76,6 +77,9 @@ def details(line: ResultLine, *, report: str = "") -> Iterator[str]:
         yield from _labelled("answer", line.answer, ANSWER_LINES, report)
     if line.score_reason and line.score != 1:
         yield from _labelled("evaluator", line.score_reason, REASON_LINES, report)
+    if line.status == "judged":
+        own = "" if line.value is None else f" The agent's own estimate is {line.value:.2f}."
+        yield f"    No evaluator has checked it.{own}"
     if line.status != "scored" and line.reason:
         yield f"    {one_line(line.reason, _REASON)}"
     elif line.score != 1 and not line.score_reason and line.reason:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -20,6 +21,9 @@ from exact.library.tasks import page_task
 from exact.origins import is_web
 from exact.task import Task
 from exact.untrusted import read_yaml
+
+if TYPE_CHECKING:
+    from exact.library.goal import Effort
 
 
 @click.command()
@@ -39,6 +43,16 @@ from exact.untrusted import read_yaml
 @click.option("--out", "-o", type=RunFolderPath(), help="Folder to write the run to. Default: runs/<name>-<number>.")
 @click.option("--url", help="Start page on your own site, instead of a benchmark's task.")
 @click.option("--goal", help="Instruction for the agent. Requires --url or --site.")
+@click.option(
+    "--model",
+    metavar="MODEL",
+    help="Model of the agent, instead of --config: a name at OpenAI, provider/name, or an address such as http://localhost:8080/v1.",
+)
+@click.option(
+    "--effort",
+    type=click.Choice(["low", "medium", "high"]),
+    help="low: no search. medium: search if the model is not sure, or may write. high: search at each step. Default: low with --model.",
+)
 @click.option("--site", type=click.Path(path_type=Path), metavar="FILE", help="Site file, as written by `exact init`. Requires --goal.")
 @click.option(
     "--services",
@@ -66,14 +80,15 @@ from exact.untrusted import read_yaml
 def run(
     tasks: tuple[str, ...], path: Path | None, overrides: tuple[str, ...], out: Path | None, url: str | None, goal: str | None,
     site: Path | None, services: Path | None, origins: tuple[str, ...], allow_same_task: bool, dry_run: bool, watch: bool, as_json: bool,
-    own: Path | None, fail_unsolved: bool, junit: Path | None, strict_nltk: bool,
+    own: Path | None, fail_unsolved: bool, junit: Path | None, strict_nltk: bool, model: str | None, effort: Effort | None,
 ) -> int:  # fmt: skip
     """Run one agent on tasks and write a report for each.
 
     TASK is an id or a pattern: miniwob/click-test, 'miniwob/click-*?seed=1..3'. `exact list tasks` prints the ids. TASK may also be a file
     of tasks on your own site: tasks.yaml for all of them, 'tasks.yaml#open-*' for some.
     """
-    config = _config(path, (*overrides, *("models.strict_nltk=true",) * strict_nltk), origins, watch)
+    overrides = (*overrides, *("models.strict_nltk=true",) * strict_nltk)
+    config = _config(_named(model, effort, path, overrides, dry_run=dry_run) or load(path, overrides), origins, watch)
     if allow_same_task:
         config = msgspec.structs.replace(config, reflection=msgspec.structs.replace(config.reflection, exclude_same_task=False))
     if own is not None:
@@ -103,10 +118,24 @@ def run(
     return attempt(folder, config, as_json=as_json, fail_unsolved=fail_unsolved, junit=junit)
 
 
-def _config(path: Path | None, overrides: tuple[str, ...], origins: tuple[str, ...], watch: bool) -> Config:
+def _named(model: str | None, effort: Effort | None, path: Path | None, overrides: tuple[str, ...], *, dry_run: bool) -> Config | None:
+    """Return the configuration of --model and --effort; None if neither is given. What search was shown to bring is printed."""
+    if model is None and effort is None:
+        return None
+    if path is not None:
+        raise UsageError(f"{'--model' if model else '--effort'} excludes --config, which names the agent: choose one")
+    from exact.cli.signals import run_async
+    from exact.library.goal import agent_for, as_served, estimated
+
+    config = agent_for(model or "", effort, overrides=overrides)
+    if search := estimated(config).search:
+        echo(f"exact: gain of search with this model: {search}", err=True)
+    return config if dry_run or not model else run_async(as_served(config))
+
+
+def _config(config: Config, origins: tuple[str, ...], watch: bool) -> Config:
     from exact.search.registry import algorithm
 
-    config = load(path, overrides)
     algorithm(config.search)
     if config.models.strict_nltk:
         from exact.benchmarks.webarena.text import word_tokenize

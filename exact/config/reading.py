@@ -38,13 +38,7 @@ def load(path: Path | str | None, overrides: Iterable[str] = ()) -> Config:
     data = {} if file is None else _yaml(file)
     if file is not None and (file.parent / "run.json").exists():
         data, removed = without_removed(data)
-    data = current(data)
-    for override in overrides:
-        key, found, value = override.partition("=")
-        if not found:
-            raise UsageError(f"--set {override}: write --set key=value")
-        _set(data, key, _yaml_value(override, value))
-    config = _parsed(data, removed)
+    config = _parsed(_overridden(current(data), overrides), removed)
     trust(config.own_parts)
     return config
 
@@ -82,14 +76,23 @@ def _recorded(path: Path, text: str) -> Config:
     return _parsed(current(data, announce=False, recorded=True), removed)
 
 
-def parse(data: Mapping[str, Any], *, announce: bool = True) -> Config:
-    """Return a configuration from plain data.
+def parse(data: Mapping[str, Any], overrides: Iterable[str] = (), *, announce: bool = True) -> Config:
+    """Return a configuration from plain data, with `key.path=value` overrides applied.
 
     `announce`: whether keys of earlier versions are reported on stderr. Raises UsageError with the key that is wrong.
     """
-    config = _parsed(current(data, announce=announce))
+    config = _parsed(_overridden(current(data, announce=announce), overrides))
     trust(config.own_parts)
     return config
+
+
+def _overridden(data: dict[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
+    for override in overrides:
+        key, found, value = override.partition("=")
+        if not found:
+            raise UsageError(f"--set {override}: write --set key=value")
+        _set(data, key, _yaml_value(override, value))
+    return data
 
 
 def _parsed(data: dict[str, Any], removed: Mapping[str, Any] = MappingProxyType({})) -> Config:

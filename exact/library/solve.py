@@ -7,9 +7,9 @@ One environment of a task, to act in by hand.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,17 +20,18 @@ from exact.action import Action, ActionSpace
 from exact.agents.agent import Agent
 from exact.benchmarks.open import check_environments, open_environments
 from exact.config import Config, load
-from exact.environments.base import Capabilities, Environment, EnvironmentFactory, Snapshot, Transition
+from exact.environments.base import Capabilities, Environment, EnvironmentFactory, PersonQuestion, Snapshot, Transition
 from exact.environments.own import AnyEnvironment, is_environment, opened_factory
 from exact.errors import UsageError
+from exact.library.goal import Effort, agent_for, as_served
 from exact.library.run import Run, Runner
 from exact.library.search import run_sync
-from exact.library.tasks import AnyTask, is_of_suite, task_of
+from exact.library.tasks import AnyTask, is_of_suite, page_task, task_of
 from exact.machine import scratch
 from exact.models.base import ChatModel
 from exact.observation import Observation
 from exact.runs.journal.store import ResultLine
-from exact.runs.runner import OpenEnvironments, check_models, create, refuse_reward
+from exact.runs.runner import OpenEnvironments, Watch, check_models, create, refuse_reward
 from exact.search.tree import Tree
 from exact.task import Outcome, Score, Task
 
@@ -76,24 +77,38 @@ class Solution:
 async def solve(
     task: AnyTask,
     *,
+    url: str = "",
+    model: str = "",
+    effort: Effort | None = None,
+    money: float | None = None,
     agent: AnyAgent = None,
     config: Config | None = None,
     environments: AnyEnvironment | None = None,
+    approve: Approve | None = None,
     out: Path | str | None = None,
     seed: int | None = None,
 ) -> Solution:
     """Attempt one task and return its outcome.
 
-        solution = await exact.solve("miniwob/click-test")
-        print(solution.score, solution.actions)
+        solution = await exact.solve("Find the opening hours", url="https://museum.example", model="gpt-4o")
+        print(solution.answer)
 
     Args:
-        task: A Task, or the id of a benchmark's task.
+        task: A Task, the id of a benchmark's task, or with `url` a goal in words.
+        url: Web address of the page on which work at the goal begins. Pages of other origins are opened only if `config` allows them.
+        model: Name of a model at OpenAI, `provider/name` with a provider of `exact list providers`, or the address of a server of Chat
+            Completions, such as `http://localhost:8080/v1`. Empty: the agent that `agent` names.
+        effort: low: the model's first answer is taken, without a search. medium: search where the model is not sure, or may write. high:
+            search at each step. None: low for a `model`, since search is not shown to bring more, and high for the built-in agent.
+        money: Cap in US dollars on the model calls. None: that of the configuration; with `model` 1 without search and 5 with it, if the
+            price is known.
         agent: An Agent with your own policy and value function, a Config, the path of its file, or the name of a shipped configuration,
             such as `rmcts_gpt-4o`. None: the built-in agent, which needs no model.
         config: Configuration of the search and the browser around an Agent object.
         environments: Environments of the attempt: an EnvironmentFactory, a context manager that opens one, or a function or class that
             makes an environment. None: those of the task's suite, or of its start page.
+        approve: Function that is asked before a request that writes is sent in the live environment: see `Approve`. None: nobody is asked,
+            unless the configuration says so.
         out: Run folder to write, with journal and report. None: nothing is kept.
         seed: Seed in place of that of the configuration.
 
@@ -101,39 +116,108 @@ async def solve(
     `out` holds a run, JournalError if it cannot be written, PartError if a part of the agent or the evaluator raises or violates its
     contract, and UncertainCommit if an environment broke during a commit that cannot be undone.
     """
-    chosen, build = configured(agent, config)
-    chosen, attempted = with_seed(chosen, seed), task_of(task)
-    if build is None:
-        check_models(chosen)
-    if chosen.value.kind == "reward":
-        refuse_reward((attempted,), benchmark=is_of_suite(attempted))
-    benchmark = environments is None and is_of_suite(attempted)
-    if environments is None:
-        check_environments((attempted,), chosen, benchmark=benchmark)
+    goal = Assignment(task=task, url=url, model=model, effort=effort, money=money, agent=agent, config=config, seed=seed)
+    return await goal.attempt(environments, approve, out)
 
-    def opened(each: Any) -> AbstractAsyncContextManager[EnvironmentFactory]:
-        return open_environments(each, chosen, benchmark=benchmark)
 
-    if environments is not None and is_environment(environments):
-        raise UsageError(
-            "environments is one environment, but an attempt needs a live one and others to search: give its class or a factory"
-        )
-    opens: OpenEnvironments = opened
-    async with AsyncExitStack() as stack:
-        if environments is not None:
-            opens = partial(_given, await stack.enter_async_context(opened_factory(environments)))
-        path = Path(out) if out is not None else stack.enter_context(scratch("run")) / "run"
-        folder = create(path, (attempted,), chosen, benchmark=benchmark)
-        runner = Runner(folder=folder, config=chosen, open_environments=opens, build_agent=build, reports=out is not None)
-        [line] = await runner.run()
-        if error := runner.errors.get(attempted.id):
-            raise error
-        found = Run(folder.path)
-        return Solution(line, found.tree(attempted.id), found if out is not None else None)
+Approve = Callable[[str, PersonQuestion], Awaitable[bool]]
+"""Called with the text of the action and the request that it sends: method, url and fields, with secrets masked. True allows the request.
+
+A request that is not allowed within `browser.person_seconds` is not sent."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assignment:
+    """The arguments of one attempt that say what is done, and by whom."""
+
+    task: AnyTask
+    url: str = ""
+    model: str = ""
+    effort: Effort | None = None
+    money: float | None = None
+    agent: AnyAgent = None
+    config: Config | None = None
+    seed: int | None = None
+
+    async def attempt(
+        self, environments: AnyEnvironment | None, approve: Approve | None, out: Path | str | None, watch: Watch | None = None
+    ) -> Solution:
+        """Attempt the task, in the given environments or those of the task. `watch` is called with each event."""
+        chosen, build = self._agent()
+        chosen, attempted = with_seed(await as_served(chosen) if self.model else chosen, self.seed), self.named
+        if approve is not None and chosen.browser.confirm == "never":
+            chosen = msgspec.structs.replace(chosen, browser=msgspec.structs.replace(chosen.browser, confirm="writes"))
+        if build is None:
+            check_models(chosen)
+        if chosen.value.kind == "reward":
+            refuse_reward((attempted,), benchmark=is_of_suite(attempted))
+        benchmark = environments is None and is_of_suite(attempted)
+        if environments is None:
+            check_environments((attempted,), chosen, benchmark=benchmark)
+        elif is_environment(environments):
+            raise UsageError(
+                "environments is one environment, but an attempt needs a live one and others to search: give its class or a factory"
+            )
+
+        def opened(each: Any) -> AbstractAsyncContextManager[EnvironmentFactory]:
+            return open_environments(each, chosen, benchmark=benchmark)
+
+        opens: OpenEnvironments = opened
+        async with AsyncExitStack() as stack:
+            if environments is not None:
+                opens = partial(_given, await stack.enter_async_context(opened_factory(environments)))
+            path = Path(out) if out is not None else stack.enter_context(scratch("run")) / "run"
+            folder = create(path, (attempted,), chosen, benchmark=benchmark)
+            runner = Runner(
+                folder=folder, config=chosen, open_environments=opens, build_agent=build, reports=out is not None, watch=watch,
+                ask=None if approve is None else partial(_ask, approve),
+            )  # fmt: skip
+            [line] = await runner.run()
+            if error := runner.errors.get(attempted.id):
+                raise error
+            found = Run(folder.path)
+            return Solution(line, found.tree(attempted.id), found if out is not None else None)
+
+    @property
+    def named(self) -> Task:
+        """The task. Raises UsageError."""
+        if not self.url:
+            return task_of(self.task)
+        if not isinstance(self.task, str):
+            raise UsageError(f"url is for a goal in words, and task is of type {type(self.task).__name__}: give a text, or leave out url")
+        return page_task(self.url, self.task)
+
+    @property
+    def cap(self) -> float | None:
+        """Cap in US dollars of the attempt; None without one. Raises UsageError."""
+        return self._agent()[0].limits.money
+
+    def capped(self, money: float) -> Assignment:
+        """Return the goal with another cap in US dollars."""
+        return replace(self, money=money)
+
+    def _agent(self) -> tuple[Config, Build | None]:
+        """Return the configuration of the agent, and the function that builds it; None if the configuration says everything."""
+        if self.agent is None and self.config is None:
+            return agent_for(self.model, self.effort, money=self.money), None
+        for name in ("model", "effort"):
+            if getattr(self, name):
+                raise UsageError(f"{name} excludes agent and config, which say how the goal is worked at: choose one")
+        chosen, build = configured(self.agent, self.config)
+        if self.money is not None:
+            chosen = msgspec.structs.replace(chosen, limits=msgspec.structs.replace(chosen.limits, money=self.money))
+        return chosen, build
+
+
+async def _ask(approve: Approve, question: PersonQuestion) -> bool:
+    return await approve(question.text, question)
 
 
 def solve_sync(task: AnyTask, **arguments: Any) -> Solution:
-    """Attempt one task as `solve` does, from code that is not asynchronous. Raises UsageError in a running event loop."""
+    """Attempt one task as `solve` does, with its arguments, from code that is not asynchronous.
+
+    Raises UsageError in a running event loop.
+    """
     return run_sync(solve, task, **arguments)
 
 

@@ -74,12 +74,21 @@ def test_a_failure_after_the_answer_shows_both() -> None:
     assert [text.strip() for text in found] == ["answer: 42", "the judge's model did not answer: is its server running?"]
 
 
+def test_an_end_that_nobody_checks_is_neutral_and_the_agents_own_estimate_second() -> None:
+    assert said(status="judged", value=0.014, answer="five", reason="the agent stopped") == [
+        "    answer: five",
+        "    No evaluator has checked it. The agent's own estimate is 0.01.",
+        "    the agent stopped",
+    ]
+
+
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
         ({"score": 0.5}, "score 0.5"),
-        ({"status": "judged", "value": 0.42}, "own value 0.42"),
-        ({"status": "judged"}, "not scored"),
+        ({"status": "judged", "value": 0.42, "answer": "five"}, "says that it is done"),
+        ({"status": "judged", "value": 0.42, "reason": "the episode ended"}, "ended"),
+        ({"status": "judged", "value": 0.42, "reason": "the task's budget of 15 actions is used up"}, "not finished"),
         ({"status": "failed"}, "failed"),
         ({"status": "failed", "began": False}, "did not begin"),
     ],

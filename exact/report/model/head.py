@@ -18,6 +18,7 @@ from exact.report.model.routes import lines, travel, writes, wrong
 from exact.report.model.text import LABEL, LINE, one_line
 from exact.runs.attempt.ending import final_answer
 from exact.runs.journal import events as ev
+from exact.runs.journal.state import AttemptState
 from exact.search.inspect.health import Symptom, health
 from exact.task import Task
 from exact.text import counted, inert
@@ -86,7 +87,7 @@ def _ending(reading: Reading) -> tuple[data.Ending, str, str]:
     if state.live.scored is not None:
         score = state.live.scored.score
         raw = "" if score.raw is None else f" (raw {score.raw:g})"
-        said = f"The benchmark's evaluator gave {score.value:.2f}{raw}.{_own_view(reading)}"
+        said = f"The evaluator gave {score.value:.2f}{raw}.{_own_view(reading)}"
         return ("solved", "Solved", said) if score.success else ("unsolved", "Not solved", said)
     if state.finished is None and state.people.paused:
         return "unfinished", "Paused", f"A viewer paused it after {state.spending.elapsed:.1f} s."
@@ -94,8 +95,8 @@ def _ending(reading: Reading) -> tuple[data.Ending, str, str]:
         return "unfinished", "Unfinished", f"The journal ends after {state.spending.elapsed:.1f} s, before the attempt ended."
     match state.finished.status:
         case "judged":
-            value = f"{state.live.judged.evaluation.value:.2f}" if state.live.judged else "without a value"
-            return "judged", f"Judged {value}", f"By {judge(reading.config)}; no benchmark has scored it."
+            own = f"{state.live.judged.evaluation.value:.2f}, by {judge(reading.config)}" if state.live.judged else "not known"
+            return "judged", _unchecked(state), f"No evaluator has checked it. The agent's own estimate is {own}."
         case "needs_user":
             return (
                 "stopped",
@@ -107,6 +108,13 @@ def _ending(reading: Reading) -> tuple[data.Ending, str, str]:
         case "failed":
             return "failed", "Failed", "The infrastructure failed, so there is no score."
     return "stopped", "Stopped", "The attempt was stopped before its end, so there is no score."
+
+
+def _unchecked(state: AttemptState) -> str:
+    """Return the headline of an attempt that no evaluator checks."""
+    if state.live.ended is not None and state.live.ended.answer is not None:
+        return "The agent says that it is done"
+    return "Ended" if state.search.tree.root.terminated else "Not finished"
 
 
 def _stopped(reading: Reading) -> str:

@@ -32,13 +32,13 @@ from exact.search.rules.final import NOISE
 from exact.search.tree import Edge, Node
 from exact.search.work import Work
 
-STOPPED = "stopped by a viewer"
+STOPPED, EPISODE_ENDED = "stopped by a viewer", "the episode ended"
 
 
 def why_over(attempt: AttemptContext) -> str:
     """Return why no further action will be committed; empty while one may be."""
     if attempt.state.search.tree.root.terminated:
-        return "the episode ended" if final_answer(attempt.state) is None else "the agent stopped"
+        return EPISODE_ENDED if final_answer(attempt.state) is None else "the agent stopped"
     if is_stopped_unsearched(attempt.state):
         return STOPPED
     if what := _needs_user(attempt):

@@ -107,9 +107,9 @@ def test_the_embedded_agent_is_labelled_as_no_language_model(told: Report) -> No
 @pytest.mark.parametrize(
     ("score", "ending", "by"),
     [
-        (Score(value=1.0, success=True), "solved", "benchmark's evaluator gave 1.00"),
+        (Score(value=1.0, success=True), "solved", "The evaluator gave 1.00"),
         (Score(value=0.0, success=False, reason="one pack"), "unsolved", "gave 0.00."),
-        (None, "judged", "By the built-in value function (not a language model); no benchmark has scored it"),
+        (None, "judged", "own estimate is 0.95, by the built-in value function (not a language model)."),
     ],
 )
 def test_the_head_says_what_came_out_and_by_whom(tmp_path: Path, score: Score | None, ending: str, by: str) -> None:

@@ -27,6 +27,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     """Further facts from the suite, which agents see."""
     private: dict[str, Scalar] = {}
     """Facts for set-up and evaluators that agents never see, above all how an attempt is scored."""
+    answer: str = ""
+    """JSON schema of the object that the final answer is put into. Empty: the answer is a text."""
     after: tuple[str, ...] = ()
     """Ids, without seeds, of tasks whose attempts with the same seed end before this one begins, if a run or benchmark has them."""
 

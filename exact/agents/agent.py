@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from exact.agents.answer import Answerer
 from exact.agents.base import Comparator, Policy, ValueFunction
 from exact.agents.roles import allows_several, check_computer
 from exact.agents.siblings import ValueComparator
@@ -42,6 +43,8 @@ class Agent:
     """All policies, for a search that chooses among several. Empty: `policy` alone."""
     comparator: Comparator | None = None
     """Compares states with each other. None: states are compared by their values."""
+    answerer: Answerer | None = None
+    """Puts final answers into the objects that tasks ask for. None: the words of the answer are read."""
     detector: Detector | None = None
     """Looks for injections in observations, beside the rules. None: the rules alone."""
     oracle: bool = False
@@ -92,6 +95,7 @@ def build_agent(config: Config, models: Callable[[str], ChatModel], *, run: str 
         value=build_value_function(config, config.value, models, episode_scores),
         comparator=build_comparator(config, models),
         reflector=_build_reflector(config, models, run),
+        answerer=_build_answerer(config, models),
         detector=_build_detector(config, models),
         oracle=episode_scores is not None,
         episode_scores=episode_scores,
@@ -142,6 +146,15 @@ def _build_policy(settings: PolicyConfig, config: Config, models: Callable[[str]
         case _:
             own: Policy = make_plugin("policy.kind", settings.kind, POLICY_GROUP, settings.options)
             return own
+
+
+def _build_answerer(config: Config, models: Callable[[str], ChatModel]) -> Answerer | None:
+    if config.policy.kind != "llm":
+        return None
+    from exact.models.openai import sampling
+
+    role = config.policy.role
+    return Answerer(models(role), config.view, sampling=sampling(model_for(config.models, role)))
 
 
 def _build_detector(config: Config, models: Callable[[str], ChatModel]) -> Detector | None:

@@ -20,10 +20,13 @@ from exact.errors import UsageError
 from exact.library.tasks import page_task
 from exact.origins import is_web
 from exact.task import Task
-from exact.untrusted import read_yaml
+from exact.untrusted import read_bounded, read_yaml
 
 if TYPE_CHECKING:
     from exact.library.goal import Effort
+
+_LONGEST_SCHEMA = 64 * 1024
+"""Bytes of the largest schema of an answer."""
 
 
 @click.command()
@@ -53,6 +56,12 @@ if TYPE_CHECKING:
     type=click.Choice(["low", "medium", "high"]),
     help="low: no search. medium: search if the model is not sure, or may write. high: search at each step. Default: low with --model.",
 )
+@click.option(
+    "--answer",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="JSON schema of the object that the answer is put into. results.jsonl holds the object as `data`. Excludes TASK.",
+)
 @click.option("--site", type=click.Path(path_type=Path), metavar="FILE", help="Site file, as written by `exact init`. Requires --goal.")
 @click.option(
     "--services",
@@ -81,6 +90,7 @@ def run(
     tasks: tuple[str, ...], path: Path | None, overrides: tuple[str, ...], out: Path | None, url: str | None, goal: str | None,
     site: Path | None, services: Path | None, origins: tuple[str, ...], allow_same_task: bool, dry_run: bool, watch: bool, as_json: bool,
     own: Path | None, fail_unsolved: bool, junit: Path | None, strict_nltk: bool, model: str | None, effort: Effort | None,
+    answer: Path | None,
 ) -> int:  # fmt: skip
     """Run one agent on tasks and write a report for each.
 
@@ -97,6 +107,7 @@ def run(
         selected = _on_site(site, url, goal, tasks)
     else:
         selected = _own_site(url, goal, services, tasks) if url or goal or services else _tasks(tasks, config)
+    selected = _answered(selected, answer, tasks)
     own_site = bool(url or site or own) or any(is_task_file(each) for each in tasks)
     if config.value.kind == "reward":
         from exact.runs.runner import refuse_reward
@@ -156,6 +167,21 @@ def _tasks(patterns: tuple[str, ...], config: Config) -> tuple[Task, ...]:
 
     registry.use(config)
     return tuple(registry.expand(registry.own_suites(patterns)))
+
+
+def _answered(tasks: tuple[Task, ...], answer: Path | None, patterns: tuple[str, ...]) -> tuple[Task, ...]:
+    """Return the tasks with the schema of their answer in a file, if there is one. Raises UsageError if it is none."""
+    if answer is None:
+        return tasks
+    if patterns:
+        raise UsageError("--answer excludes TASK: a benchmark's answers are texts; give --url and --goal, --site, or --tasks")
+    from exact.agents.answer import checked_schema
+
+    try:
+        schema = checked_schema(read_bounded(answer, _LONGEST_SCHEMA).decode(errors="replace"))
+    except OSError as error:
+        raise UsageError(f"cannot read {answer}: {error.strerror}: name a JSON file") from error
+    return tuple(msgspec.structs.replace(task, answer=schema) for task in tasks)
 
 
 def _on_site(path: Path, url: str | None, goal: str | None, tasks: tuple[str, ...]) -> tuple[Task, ...]:

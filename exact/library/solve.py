@@ -7,22 +7,23 @@ One environment of a task, to act in by hand.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypedDict, TypeVar, Unpack, overload
 
 import msgspec
 
 from exact.action import Action, ActionSpace
-from exact.agents.agent import Agent
+from exact.agents.agent import Agent, build_agent
 from exact.benchmarks.open import check_environments, open_environments
 from exact.config import Config, load
 from exact.environments.base import Capabilities, Environment, EnvironmentFactory, PersonQuestion, Snapshot, Transition
 from exact.environments.own import AnyEnvironment, is_environment, opened_factory
 from exact.errors import UsageError
+from exact.library.answers import as_kind, fault_of, schema_of
 from exact.library.goal import Effort, agent_for, as_served
 from exact.library.run import Run, Runner
 from exact.library.search import run_sync
@@ -35,10 +36,12 @@ from exact.runs.runner import OpenEnvironments, Watch, check_models, create, ref
 from exact.search.tree import Tree
 from exact.task import Outcome, Score, Task
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True)
-class Solution:
-    """Outcome of one task."""
+class Solution(Generic[T]):
+    """Outcome of one task. `T` is the type of the object that `answer` asks for."""
 
     result: ResultLine
     """Score, answer, costs and reason of the end."""
@@ -46,6 +49,8 @@ class Solution:
     """The search, all committed actions included."""
     run: Run | None
     """The run folder; None if none was asked for."""
+    data: T | None = None
+    """The answer as an object; None if none was asked for, or none fits. `result.partial` marks what an unfinished attempt has found."""
 
     @property
     def score(self) -> float | None:
@@ -74,9 +79,31 @@ class Solution:
         return f"<pre>{escape(repr(self))}</pre>{self.tree._repr_html_()}"
 
 
+class SolveArguments(TypedDict, total=False):
+    """Further arguments of `solve`."""
+
+    url: str
+    model: str
+    effort: Effort | None
+    money: float | None
+    agent: AnyAgent
+    config: Config | None
+    environments: AnyEnvironment | None
+    approve: Approve | None
+    out: Path | str | None
+    seed: int | None
+
+
+@overload
+async def solve(task: AnyTask, *, answer: type[T], **arguments: Unpack[SolveArguments]) -> Solution[T]: ...
+@overload
+async def solve(task: AnyTask, *, answer: Mapping[str, Any], **arguments: Unpack[SolveArguments]) -> Solution[dict[str, Any]]: ...
+@overload
+async def solve(task: AnyTask, *, answer: None = None, **arguments: Unpack[SolveArguments]) -> Solution[None]: ...
 async def solve(
     task: AnyTask,
     *,
+    answer: type[Any] | Mapping[str, Any] | None = None,
     url: str = "",
     model: str = "",
     effort: Effort | None = None,
@@ -87,7 +114,7 @@ async def solve(
     approve: Approve | None = None,
     out: Path | str | None = None,
     seed: int | None = None,
-) -> Solution:
+) -> Solution[Any]:
     """Attempt one task and return its outcome.
 
         solution = await exact.solve("Find the opening hours", url="https://museum.example", model="gpt-4o")
@@ -95,6 +122,8 @@ async def solve(
 
     Args:
         task: A Task, the id of a benchmark's task, or with `url` a goal in words.
+        answer: Type of the object that the answer is put into: a pydantic model, a dataclass, a msgspec Struct or a TypedDict; or a JSON
+            schema. The model is asked again with the fault of an object that does not fit. The object is `solution.data`.
         url: Web address of the page on which work at the goal begins. Pages of other origins are opened only if `config` allows them.
         model: Name of a model at OpenAI, `provider/name` with a provider of `exact list providers`, or the address of a server of Chat
             Completions, such as `http://localhost:8080/v1`. Empty: the agent that `agent` names.
@@ -116,7 +145,7 @@ async def solve(
     `out` holds a run, JournalError if it cannot be written, PartError if a part of the agent or the evaluator raises or violates its
     contract, and UncertainCommit if an environment broke during a commit that cannot be undone.
     """
-    goal = Assignment(task=task, url=url, model=model, effort=effort, money=money, agent=agent, config=config, seed=seed)
+    goal = Assignment(task=task, answer=answer, url=url, model=model, effort=effort, money=money, agent=agent, config=config, seed=seed)
     return await goal.attempt(environments, approve, out)
 
 
@@ -131,6 +160,7 @@ class Assignment:
     """The arguments of one attempt that say what is done, and by whom."""
 
     task: AnyTask
+    answer: type[Any] | Mapping[str, Any] | None = None
     url: str = ""
     model: str = ""
     effort: Effort | None = None
@@ -141,7 +171,7 @@ class Assignment:
 
     async def attempt(
         self, environments: AnyEnvironment | None, approve: Approve | None, out: Path | str | None, watch: Watch | None = None
-    ) -> Solution:
+    ) -> Solution[Any]:
         """Attempt the task, in the given environments or those of the task. `watch` is called with each event."""
         chosen, build = self._agent()
         chosen, attempted = with_seed(await as_served(chosen) if self.model else chosen, self.seed), self.named
@@ -167,6 +197,8 @@ class Assignment:
             if environments is not None:
                 opens = partial(_given, await stack.enter_async_context(opened_factory(environments)))
             path = Path(out) if out is not None else stack.enter_context(scratch("run")) / "run"
+            if self.answer is not None:
+                build = partial(_checking, build or partial(build_agent, run=path.name), partial(fault_of, self.answer))
             folder = create(path, (attempted,), chosen, benchmark=benchmark)
             runner = Runner(
                 folder=folder, config=chosen, open_environments=opens, build_agent=build, reports=out is not None, watch=watch,
@@ -176,11 +208,16 @@ class Assignment:
             if error := runner.errors.get(attempted.id):
                 raise error
             found = Run(folder.path)
-            return Solution(line, found.tree(attempted.id), found if out is not None else None)
+            data = as_kind(self.answer, line.data)
+            return Solution(line, found.tree(attempted.id), found if out is not None else None, data)
 
     @property
     def named(self) -> Task:
         """The task. Raises UsageError."""
+        task = self._task()
+        return task if self.answer is None else msgspec.structs.replace(task, answer=schema_of(self.answer))
+
+    def _task(self) -> Task:
         if not self.url:
             return task_of(self.task)
         if not isinstance(self.task, str):
@@ -209,11 +246,23 @@ class Assignment:
         return chosen, build
 
 
+def _checking(build: Build, check: Callable[[dict[str, Any]], str], config: Config, models: Callable[[str], ChatModel]) -> Agent:
+    """Return the agent that `build` makes, whose answers as objects are checked too."""
+    agent = build(config, models)
+    return agent if agent.answerer is None else replace(agent, answerer=agent.answerer.checking(check))
+
+
 async def _ask(approve: Approve, question: PersonQuestion) -> bool:
     return await approve(question.text, question)
 
 
-def solve_sync(task: AnyTask, **arguments: Any) -> Solution:
+@overload
+def solve_sync(task: AnyTask, *, answer: type[T], **arguments: Unpack[SolveArguments]) -> Solution[T]: ...
+@overload
+def solve_sync(task: AnyTask, *, answer: Mapping[str, Any], **arguments: Unpack[SolveArguments]) -> Solution[dict[str, Any]]: ...
+@overload
+def solve_sync(task: AnyTask, *, answer: None = None, **arguments: Unpack[SolveArguments]) -> Solution[None]: ...
+def solve_sync(task: AnyTask, **arguments: Any) -> Solution[Any]:
     """Attempt one task as `solve` does, with its arguments, from code that is not asynchronous.
 
     Raises UsageError in a running event loop.

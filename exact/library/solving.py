@@ -45,7 +45,7 @@ class SolvingEvent(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens in and out until the event."""
     money: float = 0.0
     """US dollars until the event, of calls whose price is known."""
-    solution: Solution | None = None
+    solution: Solution[Any] | None = None
     """Outcome of an attempt that has ended."""
 
 
@@ -113,7 +113,7 @@ def _happenings(state: AttemptState, event: ev.AnyEvent) -> Iterator[SolvingEven
             yield happened("answered", text=event.answer)
 
 
-async def solve_many(goals: Sequence[AnyTask], *, parallel: int = 2, money: float | None = None, **arguments: Any) -> list[Solution]:
+async def solve_many(goals: Sequence[AnyTask], *, parallel: int = 2, money: float | None = None, **arguments: Any) -> list[Solution[Any]]:
     """Attempt several tasks, some at the same time, and return their outcomes in order.
 
     Args:
@@ -131,7 +131,7 @@ async def solve_many(goals: Sequence[AnyTask], *, parallel: int = 2, money: floa
     made, turns, purse = [_goal(each, arguments) for each in goals], asyncio.Semaphore(parallel), _Purse(money)
     tasks = [each.named for each in made]  # a goal that cannot be worked at is an error before any is begun
 
-    async def attempt(number: int) -> Solution:
+    async def attempt(number: int) -> Solution[Any]:
         async with turns:
             place = None if out is None else Path(out) / str(number + 1)
             return await _attempt(made[number], tasks[number], purse, environments, approve, place)
@@ -143,7 +143,7 @@ async def solve_many(goals: Sequence[AnyTask], *, parallel: int = 2, money: floa
 
 async def _attempt(
     goal: Assignment, task: Task, purse: _Purse, environments: AnyEnvironment | None, approve: Approve | None, out: Path | None
-) -> Solution:
+) -> Solution[Any]:
     cap = await purse.take(goal.cap)
     if cap is not None and cap <= 0:
         return _without(task, "stopped", f"the {purse.total:g} dollars for all goals are used up: give more money")
@@ -188,7 +188,7 @@ class _Purse:
             self._changed.notify_all()
 
 
-def _without(task: Task, status: Literal["stopped", "failed"], reason: str) -> Solution:
+def _without(task: Task, status: Literal["stopped", "failed"], reason: str) -> Solution[Any]:
     """Return the outcome of an attempt that left no run."""
     return Solution(ResultLine(task=task.id, seed=task.seed, agent="", status=status, reason=reason, began=False), Tree(seed=0), None)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
@@ -354,6 +355,7 @@ def line_of(task: Task, config: Config, state: AttemptState, *, oracle: bool = F
     spent = state.spending.task.spent
     finished = state.finished or ev.Finished(status="stopped", reason="interrupted")
     judged = state.live.judged.evaluation.value if state.live.judged else None
+    extracted = state.live.extracted
     return ResultLine(
         task=task.id,
         seed=task.seed,
@@ -364,6 +366,8 @@ def line_of(task: Task, config: Config, state: AttemptState, *, oracle: bool = F
         score=state.live.scored.score.value if state.live.scored and finished.status == "scored" else None,
         value=judged,
         answer=state.live.ended.answer if state.live.ended else final_answer(state),
+        data=json.loads(extracted.data) if extracted is not None and extracted.data else None,
+        partial=extracted is not None and extracted.partial,
         reason=finished.reason,
         score_reason=state.live.scored.score.reason if state.live.scored and finished.status == "scored" else "",
         missing="answer" if finished.status == "scored" and state.live.scored and state.live.scored.score.unanswered else finished.missing,

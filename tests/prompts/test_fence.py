@@ -113,6 +113,7 @@ SHOWN = {
     "debater": lambda seen: render_prompt("debater", context=seen, side="for", heard=(CASE,), **VALUE),
     "judge": lambda seen: render_prompt("judge", context=seen, arguments=(CASE,), **VALUE),
     "value_logprob": lambda seen: render_prompt("value_logprob", context=seen, arguments=(CASE,), **VALUE),
+    "answer": lambda seen: render_prompt("answer", context=seen, schema="{}", said=seen.answer, **VALUE),
     "detector": lambda seen: render_prompt("detector", observation=seen.observation),
     "rubric": lambda seen: render_prompt("rubric", context=seen),
     "value_rubric": lambda seen: render_prompt("value_rubric", context=seen, checks=("Is it bought?",), **VALUE),
@@ -157,6 +158,7 @@ SHOWN = {
 }
 UNSEEN = {
     *((("detector", where)) for where in ("lesson", "error", "rationale", "answer")),
+    ("answer", "lesson"),
     ("debater", "lesson"),
     ("compare", "lesson"),
     ("reflection", "lesson"),

@@ -55,6 +55,7 @@ class Attempt(AttemptContext):
         assert self.state.live.ended is not None
         if self.state.live.ended.reason.startswith(NEEDS_USER):
             return ev.Finished(status="needs_user", reason=self.state.live.ended.reason)
+        await ending.extract()
         await ending.evaluate()
         if self.config.reflection.outcome == "evaluator":
             await self._score()

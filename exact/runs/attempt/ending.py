@@ -8,12 +8,14 @@ Expected against observed: for each committed step a record from which reflectio
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import re
 from collections.abc import Iterator
 
 import msgspec
 
+from exact.agents.answer import plain
 from exact.context import Evaluation, Reflection, Taken
 from exact.errors import AnswerError, BudgetExceeded, InfrastructureError, ModelError, PartError
 from exact.observation import Observation
@@ -83,6 +85,25 @@ class Ending:
 
     def __init__(self, attempt: AttemptContext) -> None:
         self._attempt, self._state = attempt, attempt.state
+
+    async def extract(self) -> None:
+        """Journal the object that the task asks for, or why there is none. What an unfinished attempt has found is marked as partial.
+
+        Raises ModelError if the model does not answer.
+        """
+        attempt, root, ended = self._attempt, self._state.search.tree.root, self._state.live.ended
+        if not attempt.task.answer or self._state.live.extracted is not None or ended is None:
+            return
+        said, data, error = ended.answer or "", "", ""
+        try:
+            if attempt.agent.answerer is None:
+                found = plain(attempt.task.answer, said)
+            else:
+                found = await attempt.agent.answerer.answer(attempt.bare_context(root), attempt.task.answer, said)
+            data = json.dumps(found, ensure_ascii=False)
+        except (AnswerError, BudgetExceeded) as failed:
+            error = str(failed)
+        attempt.record(ev.Extracted(data=data, partial=ended.answer is None, error=error))
 
     async def evaluate(self) -> None:
         """Journal the agent's own evaluation of its final state.

@@ -33,7 +33,7 @@ SCHEMA = 7
 2: facts name their selection; several pieces of work in flight; plans; promoted environments. 3: snapshots, preparations, commands, and
 requests that no call accounts for. 4: what an outage closed is opened again; work that exceeds its own budget fails as `budget`. 5: an
 answer that does not parse fails as `answer`; before, it was an outage. 6: renamed fields and values, see aliases.py. 7: questions to a
-person and their answers, and commands with a text.
+person and their answers, commands with a text, and answers as objects.
 """
 OLDEST = 2
 """Oldest schema that still reads: its journals hold all that the fold needs."""
@@ -470,6 +470,17 @@ class Resumed(Event, frozen=True, kw_only=True, tag="resumed"):
     """Whether the attempt had failed: what failing models and environments had closed in its tree is open again."""
 
 
+class Extracted(Event, frozen=True, kw_only=True, tag="extracted"):
+    """`extracted`: the final answer was put into the object that the task asks for."""
+
+    data: str = ""
+    """The object as JSON; empty where none fits the schema."""
+    partial: bool = False
+    """Whether the attempt ended before the agent had answered, so that the object holds what was there."""
+    error: str = ""
+    """Reason why there is no object."""
+
+
 class Finished(Event, frozen=True, kw_only=True, tag="finished"):
     """`finished`: the attempt came to an end. Last line of a journal that is not resumed."""
 
@@ -485,7 +496,7 @@ class Finished(Event, frozen=True, kw_only=True, tag="finished"):
 AnyEvent = (
     Opened | Reset | Asked | Arrived | Acted | RolledStep | Called | Unaccounted | Failed | Recalled | Marked | Told | Late | Released |
     Commanded | PersonAsked | PersonAnswered | Decided | Committed | SnapshotTaken | Prepared | Rebuilt | Judged | Ended | Scored |
-    Reflected | Resumed | Finished
+    Reflected | Extracted | Resumed | Finished
 )  # fmt: skip
 
 MOVES = Reset | Told | Released | Commanded | Decided | Committed

@@ -45,6 +45,7 @@ class LiveRecord:
     ended: ev.Ended | None = None
     scored: ev.Scored | None = None
     reflected: list[ev.Reflected] = field(default_factory=list)
+    extracted: ev.Extracted | None = None
     finished: ev.Finished | None = None
 
     def apply(self, event: ev.AnyEvent) -> None:
@@ -68,12 +69,18 @@ class LiveRecord:
                 self.ended = event
             case ev.Scored():
                 self.scored = event
-            case ev.Reflected():
-                self.reflected.append(event)
+            case ev.Reflected() | ev.Extracted():
+                self._learnt(event)
             case ev.Finished():
                 self.finished = event
             case ev.Resumed():
                 self.finished = None
+
+    def _learnt(self, event: ev.Reflected | ev.Extracted) -> None:
+        if isinstance(event, ev.Extracted):
+            self.extracted = event
+        else:
+            self.reflected.append(event)
 
     def _committed(self, event: ev.Committed) -> None:
         self.decided = None

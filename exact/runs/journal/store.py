@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from io import BufferedReader
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -55,6 +55,10 @@ class ResultLine(msgspec.Struct, frozen=True, kw_only=True):
     """Value of the final state by the agent's own evaluation, in [0, 1]; None without one."""
     answer: str | None = None
     """Text of the final `stop`; None where the attempt gave no answer."""
+    data: dict[str, Any] | None = None
+    """Object that the final answer was put into; None where the task asks for none, or none fits its schema."""
+    partial: bool = False
+    """Whether the attempt ended before the agent had answered, so that `data` holds what was there."""
     reason: str = ""
     score_reason: str = ""
     """Reason that the evaluator gave for the score."""

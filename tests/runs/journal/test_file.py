@@ -69,6 +69,7 @@ SAMPLES: tuple[ev.AnyEvent, ...] = (
     ev.Ended(reason=NASTY, answer=""),
     ev.Scored(score=Score(value=1.0, success=True, raw=-1.0)),
     ev.Reflected(reflection=REFLECTION),
+    ev.Extracted(data=NASTY, partial=True, error=NASTY),
     ev.Resumed(versions={"exact": "2"}),
     ev.Marked(node=0, observation="o", rules=(NASTY,), model=()),
     ev.Finished(status="scored"),

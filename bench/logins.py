@@ -1,10 +1,14 @@
 """What the gate costs: log-ins of usual kinds, each with the default rules for typed secrets.
 
 A real identity provider (Django with django-oauth-toolkit) signs in to an application of another host, by a redirect and by the page's own
-script. Small sites on further loopback hosts stand for a form that a provider's page posts back, an application that loads its parts from a
-third origin after the log-in, one whose pages hold a frame of a payment service and send to an analytics service, and one that posts the
-password itself to an API at another host. That last one is asked about, or named in `browser.login.partner_origins`.
+script. Another one (pysaml2, which signs with pyXMLSecurity) signs in to a service by SAML's POST binding. Trac, Wagtail and MoinMoin have
+forms of their own. Small sites on further loopback hosts stand for an application that loads its parts from a third origin after the
+log-in, one whose pages hold a frame of a payment service and send to an analytics service, and one that posts the password itself to an API
+at another host. That last one is asked about, or named in `browser.login.partner_origins`.
 
+The applications are in virtual environments of their own: `shells/setup.sh --sites`, and for MoinMoin as bench/third_party.py says.
+
+  logins               log-ins that were tried: all of the list, unless an application is not installed
   logins_broken        log-ins that fail by default although no rule had to be asked about
   logins_asked         log-ins whose refusal names the origin and the key
   logins_with_partner  of these, those that work once the key names the origin
@@ -20,22 +24,26 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
-from _common import ROOT, Figure, Noise, finish, lacks, parser, table, versions
+import third_party
+from _common import ROOT, Figure, Noise, finish, parser, table, versions
 
 import exact
+from exact.benchmarks.sites.suite import SERVER, TRAC, WAGTAIL, Application, interpreter, seed
 from exact.config import parse
+from exact.errors import UsageError
 
-PYTHON = ROOT / ".bench" / "venvs" / "sites" / "bin" / "python"
+BENCH = ROOT / "bench"
 PASSWORD = "Heron+Basalt-71%k"
-os.environ["BENCH_PASSWORD"], os.environ["BENCH_USER"] = PASSWORD, "ann"
 WELCOME = "<title>Home</title><h1>Welcome ann</h1>"
 FORM = "<title>Sign in</title>{more}<form method=post action=/in><label>User <input name=user></label><label>Password <input name=password type=password></label><button>Log in</button></form>"  # noqa: E501
 FILL = ('fill [textbox "User"] "<user>"', 'fill [textbox "Password"] "<password>"', 'click [button "Log in"]')
@@ -102,6 +110,15 @@ class Case:
     typed_at: tuple[str, ...] = ()
     partners: tuple[str, ...] = ()
     """Origins that a person names once they are asked about."""
+    user: str = "ann"
+    password: str = PASSWORD
+    url: str = ""
+    """Page of the log-in; empty if the start leads there."""
+    proof: str = "Welcome ann"
+
+
+class NotInstalledError(Exception):
+    """An application that a log-in needs is not installed."""
 
 
 def redirect(url: str, **headers: str) -> tuple[int, dict[str, str], str]:
@@ -125,23 +142,53 @@ def free_port(host: str) -> int:
         return int(found.getsockname()[1])
 
 
+def python_of_sites() -> str:
+    try:
+        return str(interpreter())
+    except UsageError as error:
+        raise NotInstalledError(str(error)) from error
+
+
 @contextmanager
-def provider(app: Site) -> Iterator[tuple[str, str, str]]:
-    """Serve the identity provider for an application. Give its address, and the id and the secret of the application."""
-    host = "127.0.0.2"
-    port = free_port(host)
+def told(program: str, *arguments: str) -> Iterator[list[str]]:
+    """Run a program of this folder with a folder and arguments. Give the words that it prints once it serves."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [str(PYTHON), str(ROOT / "bench" / "_identity.py"), folder, host, str(port), f"{app.url}/back", PASSWORD]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        command = [python_of_sites(), "-W", "ignore", str(BENCH / program), folder, *arguments]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
-            assert process.stdout is not None
-            id, _, secret = process.stdout.readline().strip().partition(" ")
-            if not id:
-                lacks("logins: the identity provider does not start: shells/setup.sh --sites")
-            yield f"http://{host}:{port}", id, secret
+            assert process.stdout is not None and process.stderr is not None
+            if not (words := process.stdout.readline().split()):
+                raise NotInstalledError((process.stderr.read().strip().splitlines() or [program])[-1])
+            yield words
         finally:
             process.kill()
             process.wait()
+
+
+@contextmanager
+def running(command: Sequence[str], port: int) -> Iterator[None]:
+    """Run a server until the block ends."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        until = time.monotonic() + 120
+        with socket.socket() as tried:
+            tried.settimeout(1)
+            while tried.connect_ex(("127.0.0.1", port)):
+                if process.poll() is not None or time.monotonic() > until:
+                    raise SystemExit(f"{' '.join(command)} does not serve")
+                os.sched_yield()
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@contextmanager
+def provider(app: Site) -> Iterator[tuple[str, str, str]]:
+    """Serve the identity provider for an application. Give its address, and the id and the secret of the application."""
+    host, port = "127.0.0.2", free_port("127.0.0.2")
+    with told("_identity.py", host, str(port), f"{app.url}/back", PASSWORD) as (id, secret):
+        yield f"http://{host}:{port}", id, secret
 
 
 @contextmanager
@@ -178,18 +225,33 @@ def single_sign_on(*, by_script: bool) -> Iterator[Case]:
 
 
 @contextmanager
-def form_post() -> Iterator[Case]:
-    """A provider whose page posts a form back to the application, as OIDC's form_post and SAML do."""
-    app, identity = Site("127.0.0.1"), Site("127.0.0.3")
-    with app.served(), identity.served():
-        app.pages = {
-            "/": lambda fields: (200, {}, WELCOME) if "in=1" in fields["cookie"] else redirect(f"{identity.url}/in"),
-            "/back": lambda fields: redirect("/", **{"Set-Cookie": "in=1"}) if fields.get("SAMLResponse") else (403, {}, "No"),
-        }
-        answer = f"<form method=post action={app.url}/back><input name=SAMLResponse value=PHNhbWw+></form>"
-        answer += "<script>document.forms[0].submit()</script>"
-        identity.pages = {"/in": lambda fields: (200, {}, answer if fields.get("password") == PASSWORD else FORM.format(more=""))}
-        yield Case(app.url, (identity.url,), typed_at=(identity.url,))
+def saml() -> Iterator[Case]:
+    """A service whose identity provider's page posts a signed answer back to it."""
+    with told("_saml.py", "127.0.0.1", "127.0.0.3", PASSWORD) as (service, identity):
+        yield Case(service, (identity,), typed_at=(identity,))
+
+
+@contextmanager
+def real(application: Application, *, start: str, script: tuple[str, ...], proof: str) -> Iterator[Case]:
+    """Trac or Wagtail, with its own form."""
+    port = free_port("127.0.0.1")
+    data = asyncio.run(seed(application.name, Path(python_of_sites())))
+    with running([python_of_sites(), "-W", "ignore", "-I", str(SERVER), application.name, str(port), str(data)], port):
+        url = f"http://127.0.0.1:{port}"
+        yield Case(
+            f"{url}{start}", (), script, user=application.users[0], password=application.word, url=application.form.path, proof=proof
+        )
+
+
+@contextmanager
+def moin() -> Iterator[Case]:
+    """MoinMoin, with its own form."""
+    if not third_party.interpreter().exists():
+        raise NotInstalledError(f"there is no {third_party.interpreter()}: see bench/third_party.py")
+    port = free_port("127.0.0.1")
+    with tempfile.TemporaryDirectory() as folder, third_party.wiki(Path(folder), port):
+        script = ('fill [textbox "Username"] "<user>"', 'fill [textbox "Password"] "<password>"', 'click [button "Log in"]')
+        yield Case(f"http://127.0.0.1:{port}/Home", (), script, password=third_party.PASSWORD, url="/+login", proof='[link "Logout"]')
 
 
 @contextmanager
@@ -202,7 +264,9 @@ def parts() -> Iterator[Case]:
         home = f"<title>Home</title>{lib}<h1>Loading</h1><script>import('{network.url}/chunk-1f9e0c3a.js')</script>"
         app.pages = {
             "/": lambda fields: (200, {}, home) if "in=1" in fields["cookie"] else redirect("/in"),
-            "/in": lambda fields: redirect("/", **{"Set-Cookie": "in=1"}) if fields.get("password") else (200, {}, FORM.format(more=lib)),
+            "/in": lambda fields: (
+                redirect("/", **{"Set-Cookie": "in=1"}) if fields.get("password") == PASSWORD else (200, {}, FORM.format(more=lib))
+            ),
         }
         yield Case(app.url, (network.url,))
 
@@ -216,7 +280,9 @@ def frame_and_analytics() -> Iterator[Case]:
         more = f"<iframe src={pay.url}/frame></iframe><script>navigator.sendBeacon('{count.url}/hit?id=' + Math.random())</script>"
         app.pages = {
             "/": lambda fields: (200, {}, WELCOME + more) if "in=1" in fields["cookie"] else redirect("/in"),
-            "/in": lambda fields: redirect("/", **{"Set-Cookie": "in=1"}) if fields.get("password") else (200, {}, FORM.format(more=more)),
+            "/in": lambda fields: (
+                redirect("/", **{"Set-Cookie": "in=1"}) if fields.get("password") == PASSWORD else (200, {}, FORM.format(more=more))
+            ),
         }
         yield Case(app.url, (pay.url, count.url))
 
@@ -243,11 +309,16 @@ def api_elsewhere() -> Iterator[Case]:
         yield Case(app.url, (api.url,), partners=(api.url,))
 
 
+TRAC_FORM = ('fill [textbox "Username:"] "<user>"', 'fill [textbox "Password:"] "<password>"', 'click [button "Login"]')
+WAGTAIL_FORM = ('fill [textbox "Username"] "<user>"', 'fill [textbox "Password"] "<password>"', 'click [button "Sign in"]')
 CASES: dict[str, Any] = {
     "a form of its own": own_form,
+    "Trac": lambda: real(TRAC, start="/wiki", script=TRAC_FORM, proof="logged in as alice"),
+    "Wagtail": lambda: real(WAGTAIL, start="/admin/", script=WAGTAIL_FORM, proof='[link "Dashboard"]'),
+    "MoinMoin": moin,
     "OIDC, by a redirect": lambda: single_sign_on(by_script=False),
     "OIDC, by the page's script": lambda: single_sign_on(by_script=True),
-    "a form that is posted back": form_post,
+    "SAML, a form that is posted back": saml,
     "parts from a third origin": parts,
     "payment frame and analytics": frame_and_analytics,
     "API at another host": api_elsewhere,
@@ -257,29 +328,34 @@ CASES: dict[str, Any] = {
 async def logged_in(case: Case, *, partners: tuple[str, ...] = ()) -> str:
     """Return the reason if the log-in fails; empty if it works."""
     login = {
-        "secrets": {"user": "$BENCH_USER", "password": "$BENCH_PASSWORD"}, "url": case.start, "script": list(case.script),
-        "proof": "Welcome ann",
+        "secrets": {"user": case.user, "password": case.password}, "url": case.url, "script": list(case.script), "proof": case.proof,
         "secret_origins": list(case.typed_at), "partner_origins": list(partners),
     }  # fmt: skip
     config = parse({"browser": {"sandbox": "never", "screenshots": False, "allow_origins": list(case.others), "login": login}})
     task = exact.Task(id=f"logins/{secrets.token_hex(4)}", instruction="Look around.", start=case.start)
     try:
         async with exact.make(task, config=config) as environment:
-            return "" if "Welcome" in (await environment.reset()).text else "the start page does not greet"
+            await environment.reset()  # the proof is the page's
     except exact.EnvironmentFailure as error:
         return str(error)
+    return ""
 
 
 def main() -> None:
     options = parser(__doc__ or "").parse_args()
-    if not PYTHON.exists():
-        lacks("logins: no identity provider: shells/setup.sh --sites")
-    noise, rows, broken, asked, mended = Noise(), [], 0, 0, 0
+    noise, rows, broken, asked, mended = Noise(), list[tuple[str, str, str]](), 0, 0, 0
     for name, make in CASES.items():
         with ExitStack() as stack:
-            case: Case = stack.enter_context(make())
+            try:
+                case: Case = stack.enter_context(make())
+            except NotInstalledError as error:
+                rows.append((name, "not installed", ""))
+                print(f"{name}: {error}", file=sys.stderr)
+                continue
             noise.probe()
             why = asyncio.run(logged_in(case))
+            wrong = asyncio.run(logged_in(replace(case, password="Osprey+Gneiss-38%q")))
+            assert wrong, f"{name}: a wrong password logs in: nothing is measured"
             names_key = bool(why) and "browser.login.partner_origins" in why and any(each in why for each in case.partners)
             again = asyncio.run(logged_in(case, partners=case.partners)) if names_key else why
         broken += bool(why) and not names_key
@@ -289,8 +365,9 @@ def main() -> None:
         if why:
             print(f"{name}: {why}"[:400], file=sys.stderr)
     table(("log-in", "by default", "with the partner named"), rows)
-    figures = [Figure("logins_broken", broken, 0, at_least=False), Figure("logins_asked", asked)]
-    figures.append(Figure("logins_with_partner", mended, float(asked)))
+    tried = sum(row[1] != "not installed" for row in rows)
+    figures = [Figure("logins", tried, float(len(CASES))), Figure("logins_broken", broken, 0, at_least=False)]
+    figures += [Figure("logins_asked", asked), Figure("logins_with_partner", mended, float(asked))]
     finish(options, figures, noise, versions("playwright"), {"rows": rows})
 
 

@@ -14,6 +14,7 @@ from exact.models.providers import providers, serving
 from exact.plugins import is_plugin
 from exact.runs.references import named
 from exact.runs.runner import check_models
+from exact.runs.secrets import conceal
 from exact.task import Task
 from exact.text import counted
 
@@ -61,7 +62,8 @@ def _rows(tasks: tuple[Task, ...], config: Config, out: Path) -> str:
         ("environment steps", _cap(limits.transitions, n)),
         ("time", _cap(limits.seconds, n, unit=" s")),
     ]
-    found = named(Config(), tasks)
+    concealed, _ = conceal(tasks, Config(), {})  # a terminal, or the log of a job, shows no password that stands in a site file
+    found = named(Config(), concealed)
     rows += [("uses", str(each)) for each in found[:_MOST_NAMED]]
     rows += [("uses", f"and {len(found) - _MOST_NAMED:,} more: see the file of tasks")] if len(found) > _MOST_NAMED else []
     try:

@@ -13,6 +13,7 @@ from urllib.parse import urljoin, urlsplit
 import click
 import msgspec
 
+from exact.cli.partners import agreed, proposal
 from exact.cli.person import next_line
 from exact.cli.signals import run_async
 from exact.cli.task_files import is_task_file
@@ -71,9 +72,8 @@ def login(
     echo(f"saved to {path}\nrefer to it in the site file: browser: {{login: {{state: {path}}}}}")
     if partners:
         echo(f"its pages also sent to {', '.join(partners)}: after a secret was typed, that is refused in a run")
-        if sys.stdin.isatty():
-            partners = [each for each in partners if click.confirm(f"may pages that know a typed secret send to {each}?")]
-        echo(f"to allow it: browser: {{login: {{partner_origins: [{', '.join(partners)}]}}}}" if partners else "none is allowed")
+        partners = agreed(partners) if sys.stdin.isatty() else partners
+        echo(f"to allow it: {proposal(partners)}" if partners else "none is allowed")
     return 0
 
 

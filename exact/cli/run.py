@@ -82,7 +82,11 @@ _LONGEST_SCHEMA = 64 * 1024
     help="Further origin that pages may be opened from: https://host[:port]. Repeatable.",
 )
 @click.option("--allow-same-task", is_flag=True, help="Also show reflections from the same task. The results record it.")
-@click.option("--dry-run", is_flag=True, help="Print the calls, files and costs of the run at worst, and stop.")
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Print the calls, files and costs of the run at worst, and the origins that a site with a log-in talks to, and stop.",
+)
 @click.option("--watch", is_flag=True, help="Show the browser window.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each task.")
 @on_storage("out", write=True)
@@ -115,8 +119,11 @@ def run(
         refuse_reward(selected, benchmark=not own_site)
     if dry_run:
         from exact.cli.dry_run import describe
+        from exact.cli.partners import looked_at
 
         echo(describe(selected, config, out or Path("runs", f"{config.name}-N")))
+        if own_site and (seen := looked_at(selected, config)):
+            echo(seen)
         return 0
     from exact.benchmarks.open import check_environments
     from exact.cli.attempt import attempt

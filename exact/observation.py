@@ -60,6 +60,8 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """Ids of elements that send a form which may write: buttons when clicked, fields when Enter is pressed."""
     html: str = ""
     """The page as HTML, shortened, if requested. `exact="12"` is the id of an element."""
+    note: str = ""
+    """Fact about the page beside its content, such as that it stayed blank. It is not from the page."""
     screenshot: bytes | None = None
     """PNG of the viewport, if requested. Journals store it as a blob."""
     marked: tuple[str, ...] = ()

@@ -119,6 +119,11 @@ class BrowserEpisode:
         await self._open_start_page(task)
         if not self.tabs.dialogs.is_asked:
             await self._begin_page(task)
+        return await self._observe_opened()
+
+    async def _observe_opened(self) -> Observed:
+        """Observe a page that was opened just now, once it is not blank or has been waited for long enough."""
+        self.observer.note = await self.tabs.show_content()
         return await self.interaction.observe()
 
     async def begin_again(self, task: Task) -> Observed:
@@ -179,6 +184,8 @@ class BrowserEpisode:
         loading = load_page(tabs.present, self._context, page.content, lambda: tabs.settle(run=False))
         await tabs.dialogs.race(loading)
         await tabs.dialogs.race(tabs.settle())
+        if page.elements and not begins:  # else it was blank
+            await tabs.show_content()
         if tabs.dialogs.is_asked:
             raise EnvironmentFailure("restore: the page opens a dialog as it loads: return by another route")
         if begins:
@@ -411,5 +418,5 @@ class BrowserEpisode:
 
         return LoginSession(
             tabs.config.login, self._account_name, self._context, lambda: tabs.present, tabs.gate, self.task.start,
-            self.actions, self._open, self._act_in_login, look, self.backend.browser.user_state,
+            self.actions, self._open, self._act_in_login, look, tabs.config.start_seconds, self.backend.browser.user_state,
         )  # fmt: skip

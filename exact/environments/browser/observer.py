@@ -65,6 +65,8 @@ class Observer:
         self.last_step = self._acted = ""
         """The last action and the state it was taken in. It identifies a state whose page cannot be observed."""
         self.masked = MaskedContent()
+        self.note = ""
+        """Note about the page that was opened last."""
 
     def begin(
         self, task: Task, ids: Ids, instruction: str = "", drawn: DrawnState | None = None, masked: MaskedContent | None = None
@@ -72,6 +74,7 @@ class Observer:
         """Begin an episode: with the masks of its task, and with the other facts of the snapshot that it begins at."""
         self.masks, self._task = self._shared.for_task(task), task.id
         self.ids, self.instruction, self.drawn, self.masked, self._acted = ids, instruction, drawn, masked or MaskedContent(), ""
+        self.note = ""
 
     async def observe_page(self, config: BrowserConfig, downloads: Downloads, terminated: str) -> tuple[Observation, bool]:
         """Observe the present page, and whether the episode is over.
@@ -128,6 +131,7 @@ class Observer:
             tabs=tabs,
             downloads=files,
             senders=self._senders(page.documents, elements),
+            note=self.note,
             html=self._secrets.mask(capture.capture_html(page, self.ids, self._secrets.mask)) if config.html else "",
             screenshot=None if over else screenshot,
         )
@@ -171,6 +175,7 @@ class Observer:
         """Note an action that is about to be carried out in a state, by its fingerprint."""
         self._targets = (*self._targets[-1:], action.elements)  # their looks change by the pointer alone
         self.last_step = self._acted = f"{without_hash(state)} {action.key}"
+        self.note = ""
 
     async def _as_drawn(
         self, tab: Tab, text: str, screenshot: bytes, elements: Sequence[Element], config: BrowserConfig, secret: Sequence[Box]

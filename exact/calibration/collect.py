@@ -23,6 +23,7 @@ from exact.context import Context, Taken
 from exact.environments.base import Environment, EnvironmentFactory, evaluate_outcome
 from exact.errors import ActionError, UsageError
 from exact.models.open import model_for
+from exact.observation import same_state
 from exact.runs.attempt.observations import agent_context, waypoints
 from exact.runs.journal.file import read_journal
 from exact.runs.journal.state import AttemptState, fold
@@ -168,7 +169,7 @@ async def _outcome(source: Source, task: Task, state: AttemptState, node: Node, 
 async def _arrive(environment: Environment, task: Task, node: Node) -> str:
     """Reset the environment and replay the path to a state. Return the reason if another state was reached; empty on arrival."""
     start, *path = waypoints(node)
-    if (await environment.reset(task)).fingerprint != start.fingerprint:
+    if not same_state((await environment.reset(task)).fingerprint, start.fingerprint):
         return "reset led to another state"
     for point in path:
         assert point.action is not None
@@ -176,7 +177,7 @@ async def _arrive(environment: Environment, task: Task, node: Node) -> str:
             came = (await environment.step(point.action)).observation
         except ActionError as error:
             return f"{point.action} was refused: {error}"
-        if (came.fingerprint if came else "") != point.fingerprint:
+        if not same_state(came.fingerprint if came else "", point.fingerprint):
             return f"{point.action} led to another state"
     return ""
 

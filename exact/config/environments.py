@@ -133,6 +133,9 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     settle_seconds: Amount = 3.0
     """Most seconds to wait for a page to become quiet after an action or a reset, once its document is there. A cause that kept it busy is
     not waited for again."""
+    start_seconds: Amount = 15.0
+    """Most seconds to wait until a start page, and a page that is restored, shows something: text, a control, a painted picture or canvas.
+    A page that stays blank is handed over with a note. The proof of a log-in has as long to appear."""
     answer_seconds: Amount = 15.0
     """Most seconds to wait for a server to answer a navigation. Then loading is stopped, and the page before stays. An evaluator waits
     as long for a whole document: one that is still loading then is a failure of the environment, and no score."""

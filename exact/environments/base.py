@@ -17,7 +17,7 @@ import msgspec
 from exact.action import Action, ActionSpace
 from exact.deprecated import RenamedFields
 from exact.errors import ActionError, EnvironmentFailure, InfrastructureError
-from exact.observation import Observation
+from exact.observation import Observation, same_state
 from exact.task import Outcome, Score, Task
 
 Fidelity = Literal["full", "client", "page", "replay"]
@@ -116,7 +116,7 @@ async def step_in(environment: Environment, action: Action, fingerprint: str) ->
         return await environment.step(action)
     except StateChanged as changed:
         now = changed.came
-        if now.observation is None or now.observation.fingerprint != fingerprint:
+        if now.observation is None or not same_state(now.observation.fingerprint, fingerprint):
             raise
         came = await environment.step(action)
         return msgspec.structs.replace(came, effects=(*now.effects, *came.effects))

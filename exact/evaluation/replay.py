@@ -6,7 +6,7 @@ from exact.config import Config
 from exact.environments.base import EnvironmentFactory, evaluate_outcome
 from exact.errors import ActionError, UsageError
 from exact.evaluation.folder import Replay
-from exact.observation import Observation
+from exact.observation import Observation, same_state
 from exact.runs.attempt.live import observations_before_steps, rebind
 from exact.runs.attempt.observations import waypoints
 from exact.runs.journal.file import read_journal
@@ -38,7 +38,7 @@ async def replay(environments: EnvironmentFactory, task: Task, state: AttemptSta
         match, reason = "same", ""
         start = await environment.reset(task)
         observation: Observation | None = start
-        if start.fingerprint != waypoints(state.search.tree.root)[0].fingerprint:
+        if not same_state(start.fingerprint, waypoints(state.search.tree.root)[0].fingerprint):
             match, reason = "drifted", "at the start"
         for number, (step, then) in enumerate(zip(steps, observations_before_steps(state, blobs), strict=True), 1):
             try:
@@ -47,10 +47,8 @@ async def replay(environments: EnvironmentFactory, task: Task, state: AttemptSta
                 match, reason = "refused", f"action {number}: {error}"
                 break
             observation = transition.observation
-            if match == "same" and (observation.fingerprint if observation else "", transition.terminated) != (
-                step.fingerprint,
-                step.terminated,
-            ):
+            same = same_state(observation.fingerprint if observation else "", step.fingerprint)
+            if match == "same" and not (same and transition.terminated == step.terminated):
                 match, reason = "drifted", f"after action {number}"
             if transition.terminated:
                 break

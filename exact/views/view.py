@@ -171,11 +171,12 @@ def _fit_pictures(context: Context, shots: list[bytes], most: int, model: str) -
 
 
 def observation_text(observation: Observation) -> str:
-    """Return the text of an observation for prompts: address, title, other tabs and downloads, its text, and its HTML if there is any."""
+    """Return the text of an observation for prompts: address, title, other tabs, downloads and note, its text, and its HTML if any."""
     lines = [f"URL: {one_line(observation.url, 500)}"] if observation.url else []
     lines += [f"Title: {one_line(observation.title)}"] if observation.title else []
     lines += [f"Other tab {number}: {one_line(tab, 500)}" for number, tab in enumerate(observation.tabs, 1)]
     lines += [f"Downloaded: {one_line(file, 300)}" for file in observation.downloads]
+    lines += [f"Note: {observation.note}"] if observation.note else []
     html = ["HTML:", observation.html] if observation.html else []
     return "\n".join([*lines, observation.text, *html])
 

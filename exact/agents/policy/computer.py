@@ -116,6 +116,10 @@ class _Grounding:
         match gesture.kind:
             case "click" | "double_click" | "right_click":
                 return self._aimed(gesture, gesture.kind, f"{gesture.kind}_at")
+            case "click_with":
+                if "click_with" not in self._actions.verbs:
+                    raise ActionError("click cannot be done with keys held: press keys on their own")
+                return self._aimed(gesture, "click_with", "", gesture.text)
             case "move":
                 return self._aimed(gesture, "hover", "move_to")
             case "drag":
@@ -133,7 +137,7 @@ class _Grounding:
             case _:
                 return self._made(gesture, "wait")
 
-    def _aimed(self, gesture: Gesture, by_element: str, by_point: str) -> Action:
+    def _aimed(self, gesture: Gesture, by_element: str, by_point: str, *args: str) -> Action:
         if not gesture.points:
             raise ActionError(f"{gesture.text} says no point: give x and y in pixels of the picture")
         point = gesture.points[-1]
@@ -145,7 +149,7 @@ class _Grounding:
             x, y = point
             what = "there is no element" if by_element in self._actions.verbs else f"there is no action for {gesture.text}"
             raise ActionError(f"{what} at {x:g}, {y:g}: aim at another point, or write a line such as `Action: {_last(self._actions)}`")
-        return self._actions.action(by_element, element.id)
+        return self._actions.action(by_element, element.id, *args)
 
     def _drag(self, gesture: Gesture) -> Action:
         if len(gesture.points) < 2:
@@ -286,14 +290,16 @@ def read_gesture(given: Mapping[str, Any], scale: Point = (1.0, 1.0)) -> Gesture
     if name not in _KINDS:
         raise ActionError(f"the computer has no {name!r} here: click, double_click, right_click, drag, scroll, type, press keys, or wait")
     kind, text = _KINDS[name] or name, given.get("text")
-    if kind in ("click", "double_click", "right_click", "drag", "move", "scroll") and (given.get("keys") or text):
+    words = "+".join(map(str, given["keys"])) if isinstance(given.get("keys"), list) else str(given.get("keys") or text or "")
+    if kind == "click" and words and str(given.get("button") or "left") == "left":
+        return Gesture("click_with", _points(given, scale), words)
+    if kind in ("click", "double_click", "right_click", "drag", "move", "scroll") and words:
         raise ActionError(f"{name} cannot be done with keys held: press keys on their own")
     if kind == "click":
         button = str(given.get("button") or "left")
         if button not in ("left", *_SIDE_BUTTONS):
             raise ActionError(f"there is no click with the {button} button: use left or right")
         kind = _SIDE_BUTTONS.get(button, kind)
-    words = "+".join(map(str, given["keys"])) if isinstance(given.get("keys"), list) else str(text or "")
     return Gesture(kind, _points(given, scale), words if kind in ("type", "press") else name, _moved(given))
 
 

@@ -119,6 +119,11 @@ class BrowserEpisode:
         await self._open_start_page(task)
         if not self.tabs.dialogs.is_asked:
             await self._begin_page(task)
+        return await self._observe_opened()
+
+    async def _observe_opened(self) -> Observed:
+        """Observe a page that was opened just now, once it is not blank or has been waited for long enough."""
+        self.observer.note = await self.tabs.show_content()
         return await self.interaction.observe()
 
     async def begin_again(self, task: Task) -> Observed:
@@ -166,7 +171,7 @@ class BrowserEpisode:
         gate, page = self._new_gate(task, config, memo.flow if memo else None), memo.page if memo else None
         self.tabs.begin(config, gate, memo.downloads if memo else (), page.history if page else ())
         ids, drawn = (memo.ids.copy(), memo.drawn) if memo and page is None else (Ids(), None)
-        self.observer.begin(task, ids, memo.instruction if memo else "", drawn)
+        self.observer.begin(task, ids, memo.instruction if memo else "", drawn, memo.masked if memo and page is None else None)
         self.interaction.begin(declared_files(task), None if self.setup.one_page else self.backend.browser.clipboard())
 
     async def _load(self, memo: Memo, page: SavedPage) -> Observed:
@@ -179,6 +184,8 @@ class BrowserEpisode:
         loading = load_page(tabs.present, self._context, page.content, lambda: tabs.settle(run=False))
         await tabs.dialogs.race(loading)
         await tabs.dialogs.race(tabs.settle())
+        if page.elements and not begins:  # else it was blank
+            await tabs.show_content()
         if tabs.dialogs.is_asked:
             raise EnvironmentFailure("restore: the page opens a dialog as it loads: return by another route")
         if begins:
@@ -222,7 +229,7 @@ class BrowserEpisode:
         memo = Memo(
             self.task, seen.fingerprint, observer.instruction, observer.ids.copy(), tabs.window.opened, opened, observer.drawn,
             now=tabs.clock.now if tabs.clock else 0, downloads=tabs.downloads.completed, account=self._account_name,
-            flow=tabs.gate.facts.flow.copy(),
+            flow=tabs.gate.facts.flow.copy(), masked=observer.masked,
         )  # fmt: skip
         return await self.backend.take(tabs, seen, memo)
 
@@ -411,5 +418,5 @@ class BrowserEpisode:
 
         return LoginSession(
             tabs.config.login, self._account_name, self._context, lambda: tabs.present, tabs.gate, self.task.start,
-            self.actions, self._open, self._act_in_login, look, self.backend.browser.user_state,
+            self.actions, self._open, self._act_in_login, look, tabs.config.start_seconds, self.backend.browser.user_state,
         )  # fmt: skip

@@ -83,8 +83,7 @@ class Interaction:
 
         for tab in self.tabs.window.tabs:
             tab.traffic.mark()
-        self.observer.aim_at(action)
-        self.observer.last_step = f"{self.seen.fingerprint if self.seen else ''} {action.key}"
+        self.observer.begin_step(action, self.seen.fingerprint if self.seen else "")
         dialogs = self.tabs.dialogs
         if any(self.secrets.holds(str(each)) for each in action.args):  # a page behind a dialog does not answer
             self._addresses = () if dialogs.is_asked else await self.tabs.present.addresses()

@@ -76,8 +76,6 @@ class _StoredState(msgspec.Struct, frozen=True):
 
 _COOKIE_KEYS = ("name", "value", "domain", "path", "expires", "httpOnly", "secure", "sameSite", "partitionKey")
 _BLANK_PAGE = "/exact-blank"
-_PROOF_SECONDS = 10.0
-"""Seconds that the proof may take to appear on a start page, and after a log-in."""
 
 
 class LoginSession(NamedTuple):
@@ -96,6 +94,8 @@ class LoginSession(NamedTuple):
     """Opens an address and waits until the page is quiet."""
     do: Callable[[Action], Awaitable[None]]
     observe: Callable[[], Awaitable[Observation]]
+    seconds: float = 15.0
+    """Seconds that the proof may take to appear on a start page, and after a log-in."""
     user_state: Callable[[Iterable[str]], Awaitable[State]] | None = None
     """Returns the log-in of the person whose browser or profile it is, for some origins. None: it has no owner."""
 
@@ -150,7 +150,7 @@ class Authenticator:
 
         Raises EnvironmentFailure if it fails.
         """
-        seconds = 0.0 if not session.config.proof or await asks_for_password(session.tab()) else _PROOF_SECONDS
+        seconds = 0.0 if not session.config.proof or await asks_for_password(session.tab()) else session.seconds
         if not _is_refused(session, url) and await _proves(session, seconds):
             await self._learn(session)
             return False
@@ -196,7 +196,7 @@ class Authenticator:
         await session.context.clear_cookies()
         await _restore(session, await asyncio.to_thread(read_state, Path(session.config.state)))
         await session.open(session.home)
-        if _is_refused(session, session.tab().page.url) or not await _proves(session, _PROOF_SECONDS):
+        if _is_refused(session, session.tab().page.url) or not await _proves(session, session.seconds):
             raise EnvironmentFailure(f"the log-in expired during the task, at {url}: {_way_out(session.config)}")
 
     async def _learn(self, session: LoginSession) -> None:
@@ -224,7 +224,7 @@ class Authenticator:
                 except ActionError as error:
                     raise EnvironmentFailure(f"the log-in script's step {number}, {text}, failed: {error}") from error
                 seen = await session.observe()
-            proven = await _proves(session, _PROOF_SECONDS)
+            proven = await _proves(session, session.seconds)
         finally:
             session.gate.end_login()
         if not proven:

@@ -14,7 +14,7 @@ import msgspec
 from exact.action import Action
 from exact.config import BrowserConfig
 from exact.environments.browser.observe import capture, describe
-from exact.environments.browser.observe.describe import Identity, Masks
+from exact.environments.browser.observe.describe import Identity, MaskedContent, Masks
 from exact.environments.browser.observe.dom import Document, DomNode, document_paths, intersect, scroll_places
 from exact.environments.browser.observe.drawing import DrawnState, Look, PictureMemory, look_at
 from exact.environments.browser.observe.media import read_media
@@ -26,7 +26,7 @@ from exact.environments.browser.page.tab import Tab
 from exact.environments.browser.page.window import BrowserWindow
 from exact.environments.browser.presume.controls import NO_CONTROLS, Controls, controls, form_senders
 from exact.environments.browser.secrets import SecretMasking
-from exact.observation import Box, Element, Observation
+from exact.observation import Box, Element, Observation, without_hash
 from exact.secrecy.scrubber import Scrubber
 from exact.task import Task
 
@@ -62,13 +62,19 @@ class Observer:
         self.ids = Ids()
         self.instruction = ""
         """The instruction that the page shows; empty if the task has it."""
-        self.last_step = ""
+        self.last_step = self._acted = ""
         """The last action and the state it was taken in. It identifies a state whose page cannot be observed."""
+        self.masked = MaskedContent()
+        self.note = ""
+        """Note about the page that was opened last."""
 
-    def begin(self, task: Task, ids: Ids, instruction: str = "", drawn: DrawnState | None = None) -> None:
+    def begin(
+        self, task: Task, ids: Ids, instruction: str = "", drawn: DrawnState | None = None, masked: MaskedContent | None = None
+    ) -> None:
         """Begin an episode: with the masks of its task, and with the other facts of the snapshot that it begins at."""
         self.masks, self._task = self._shared.for_task(task), task.id
-        self.ids, self.instruction, self.drawn = ids, instruction, drawn
+        self.ids, self.instruction, self.drawn, self.masked, self._acted = ids, instruction, drawn, masked or MaskedContent(), ""
+        self.note = ""
 
     async def observe_page(self, config: BrowserConfig, downloads: Downloads, terminated: str) -> tuple[Observation, bool]:
         """Observe the present page, and whether the episode is over.
@@ -98,10 +104,15 @@ class Observer:
         boxes = secret_boxes(page.documents, self._secrets.scrubber, Box(0, 0, config.width, config.height)) if config.screenshots else []
         if screenshot is not None and boxes:
             screenshot = await asyncio.to_thread(covered, screenshot, boxes, config.width)
-        digests = describe.fingerprint(url, elements, (*tabs, *files), self.masks, paths, scroll_places(page.documents, config))
+        step, self._acted = self._acted, ""
+        self.masked = self.masked.after(step, url, elements, page.documents, self.masks.key)
+        places, hidden = scroll_places(page.documents, config), self.masked.text(self._secrets.mask)
+        digests = describe.fingerprint(url, elements, (*tabs, *files), self.masks, paths, places, hidden)
         fingerprint = digests.fingerprint
         if screenshot is not None and not over:
-            fingerprint, watched = await self._as_drawn(tab, fingerprint, screenshot, elements, config, boxes)
+            digest = without_hash(fingerprint)
+            drawn, watched = await self._as_drawn(tab, digest, screenshot, elements, config, boxes)
+            fingerprint = drawn + fingerprint.removeprefix(digest)
             over = watched and await is_over()
         self._elements = elements
         if not over and (names := self._shared_ids.differ(self._task, fingerprint, elements)):
@@ -120,6 +131,7 @@ class Observer:
             tabs=tabs,
             downloads=files,
             senders=self._senders(page.documents, elements),
+            note=self.note,
             html=self._secrets.mask(capture.capture_html(page, self.ids, self._secrets.mask)) if config.html else "",
             screenshot=None if over else screenshot,
         )
@@ -140,7 +152,8 @@ class Observer:
             return dialogs.view(self.ids, self._window.present.index, self._secrets.mask, self.last_step)
 
         shown, tabs = look(), self._other_urls()
-        fingerprint = describe.fingerprint(shown.digest, shown.elements, tabs).fingerprint
+        hidden = self.masked.text(self._secrets.mask)
+        fingerprint = describe.fingerprint(shown.digest, shown.elements, tabs, self.masks, hidden=hidden).fingerprint
         if names := self._shared_ids.differ(self._task, fingerprint, shown.elements):
             self.ids.rename(names)
             shown = look()
@@ -158,9 +171,11 @@ class Observer:
         """Give elements of a page that was loaded again, observed as `after`, the ids that elements of `before` have in `ids`."""
         self.ids = ids.moved(self.ids, before, after)
 
-    def aim_at(self, action: Action) -> None:
-        """Note the elements that an action is about to change the looks of, by the pointer alone."""
-        self._targets = (*self._targets[-1:], action.elements)
+    def begin_step(self, action: Action, state: str) -> None:
+        """Note an action that is about to be carried out in a state, by its fingerprint."""
+        self._targets = (*self._targets[-1:], action.elements)  # their looks change by the pointer alone
+        self.last_step = self._acted = f"{without_hash(state)} {action.key}"
+        self.note = ""
 
     async def _as_drawn(
         self, tab: Tab, text: str, screenshot: bytes, elements: Sequence[Element], config: BrowserConfig, secret: Sequence[Box]

@@ -16,7 +16,7 @@ from exact.environments.browser.observe import redaction
 from exact.environments.browser.page.background import BackgroundRequests
 from exact.environments.browser.page.dialogs import Dialogs
 from exact.environments.browser.page.downloads import Downloads
-from exact.environments.browser.page.settle import Patience, give_up, quiet
+from exact.environments.browser.page.settle import AGAIN_AND_AGAIN, Patience, content_of, give_up, quiet
 from exact.environments.browser.page.setup import PageSetup
 from exact.environments.browser.page.tab import Navigation, Tab, TargetIds
 from exact.environments.browser.page.timeouts import Clock, Timeouts
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from playwright.async_api import Dialog, Page
 
     from exact.environments.browser.backend import Backend
+
+_LOOK = 250
+"""Milliseconds after which a blank page is looked at again, even if nothing changes in its main frame."""
 
 
 class Tabs:
@@ -53,6 +56,8 @@ class Tabs:
         self.clock = Clock(config.clock) if config.clock else None
         """The paused clock of the pages; None if their time is the machine's."""
         self.timeouts = Timeouts(lambda: self.config.settle_seconds)
+        self._ready_by = 0.0
+        """Time of the event loop until which a page that is opened may take to be ready."""
         self.history: Sequence[str] = ()
         """Addresses behind a restored page, which its tab does not know. The next one is the last."""
 
@@ -78,6 +83,7 @@ class Tabs:
         `downloads`: lines about the files that it had downloaded before. `history`: addresses behind the page that it begins with.
         """
         self.config, self.gate, self.history = config, gate, history
+        self._ready_by = asyncio.get_running_loop().time() + config.start_seconds
         self.downloads = self._new_downloads(downloads)
         self.timeouts.broken = ""
         self.dialogs.clear()
@@ -144,16 +150,37 @@ class Tabs:
         found = await self.dialogs.race(self.present.navigate(url or "about:blank"), keep_running=True)
         if found is not None:
             self._check_opened(url, found)
-        await self.dialogs.race(self.settle())
+        self._ready_by = asyncio.get_running_loop().time() + self.config.start_seconds
+        await self.dialogs.race(self.settle(ready=not self.setup.begin))
+
+    async def show_content(self) -> str:
+        """Wait until the present page is not blank, for at most `start_seconds` since it was opened, or since the episode began.
+
+        Return a note about a page that stays blank; empty if it shows something, or is empty on purpose. A paused clock runs meanwhile.
+        """
+        loop, now = asyncio.get_running_loop(), self.clock.now if self.clock else 0
+        while not self.dialogs.is_asked and self.present.page.url != "about:blank":
+            self.timeouts.renew()
+            found = await self.dialogs.race(content_of(self.present))
+            if found is None or found.shows:
+                break
+            late = loop.time() >= self._ready_by or (self.clock and self.clock.now - now >= 1000 * self.config.start_seconds)
+            if late or not found.changes:
+                how_long = f"stayed blank for {self.config.start_seconds:g} s" if late else "is blank, and nothing in it would change that"
+                return f"the page {how_long}: it shows no text, control or picture"
+            if not self.clock:
+                await self.dialogs.race(self.present.evaluate(f"exact.change({_LOOK})"))
+            await self.dialogs.race(self.settle(ready=True))
+        return ""
 
     def patience(self) -> Patience:
         """Return the time that the pages have to become quiet, and servers to answer navigations."""
         return Patience(self.config.settle_seconds, self.config.answer_seconds, self.timeouts.unlimited)
 
-    async def settle(self, patience: Patience | None = None, *, run: bool = True) -> str:
+    async def settle(self, patience: Patience | None = None, *, run: bool = True, ready: bool = False) -> str:
         """Wait until the pages are quiet. Return the reason if `patience` ended first; empty if they are quiet.
 
-        `run`: whether a paused clock runs for its step.
+        `run`: whether a paused clock runs for its step. `ready`: an opened page that is not ready yet has more time, up to `start_seconds`.
         """
         patience, seconds = patience or self.patience(), self.config.settle_seconds
         before = {tab: tab.traffic.documents for tab in self.window.tabs}
@@ -168,9 +195,19 @@ class Tabs:
                 await self.gate.confirmations.answered()
                 return await self.settle(run=run)
             tab = self.present
-            await give_up(tab, seconds, tab.traffic.documents - before.get(tab, 0))
+            documents = tab.traffic.documents - before.get(tab, 0)
+            more = ready and documents < AGAIN_AND_AGAIN and asyncio.get_running_loop().time() < self._ready_by
+            if more and not await self._is_ready(tab):
+                self.timeouts.renew()
+                return await self.settle(run=run, ready=True)
+            await give_up(tab, seconds, documents)
             return f"still changing after {seconds:g} s"
         return f"still changing after {seconds:g} s before, so it was not waited for again" if restless else ""
+
+    async def _is_ready(self, tab: Tab) -> bool:
+        """Return whether a page shows something to act on, or something to read while its scripts request no more."""
+        shows = (await content_of(tab)).shows
+        return shows > 1 or (shows == 1 and not tab.traffic.is_fetching)
 
     async def _quiet(self, patience: Patience) -> bool:
         """Wait until the present page is quiet. Return whether parts of it change without end."""

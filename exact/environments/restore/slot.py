@@ -37,7 +37,7 @@ from exact.environments.restore.waypoint import (
     state_key,
 )
 from exact.errors import ActionError, BudgetExceeded, EnvironmentFailure
-from exact.observation import Observation
+from exact.observation import Observation, same_state
 from exact.task import Task
 
 ReserveSteps = Callable[[int], None]
@@ -260,7 +260,7 @@ class Slot:
             self._store.drop(stored)
             return _RouteAttempt(route, str(error) or "the snapshot could not be restored", failure=error)
         self._measure("restore" if means == "restore" else "fork", began, renewed=True)
-        if observation.fingerprint == stored.path[-1].fingerprint:
+        if same_state(observation.fingerprint, stored.path[-1].fingerprint):
             return _RouteAttempt(route, key=state_key(observation))
         self._store.drop(stored)
         return _RouteAttempt(route, "another state than the snapshot was taken of")
@@ -283,7 +283,7 @@ class Slot:
         observation = await (await self._open()).reset(self._task)
         self._measure(means, began, before, renewed=process != self._process())
         self._writes = 0
-        if observation.fingerprint != path[0].fingerprint:
+        if not same_state(observation.fingerprint, path[0].fingerprint):
             return _RouteAttempt(route, "another state after reset")
         return _RouteAttempt(route, key=state_key(observation))
 
@@ -301,7 +301,7 @@ class Slot:
             transition = await self._step(environment, action, path[index - 1].fingerprint)
             effects.extend(transition.effects)
             divergence = Divergence(index, transition)
-            if divergence.fingerprint != path[index].fingerprint:
+            if not same_state(divergence.fingerprint, path[index].fingerprint):
                 what = "another state" if divergence.fingerprint else "the episode ended"
                 return _RouteAttempt(begun.route, f"{what} after {action}", divergence=divergence)
             reached = _RouteAttempt(begun.route, key=state_key(transition.observation))

@@ -15,7 +15,7 @@ import msgspec
 from exact.action import Action
 from exact.environments.base import SideEffect, Snapshot, Transition
 from exact.environments.restore.routes import RouteName
-from exact.observation import Observation
+from exact.observation import Observation, same_state
 
 ArrivalMatch = Literal["exact", "equivalent", "drifted", "diverged"]
 """`exact`, `equivalent`, `drifted`: see `verify`. `diverged`: a healthy environment reached another state after an action, every time it
@@ -111,7 +111,7 @@ def compare_states(wanted: str, reached: str) -> Match:
     """
     if wanted == reached:
         return "exact"
-    return "equivalent" if wanted.partition(_SEPARATOR)[0] == reached.partition(_SEPARATOR)[0] else "drifted"
+    return "equivalent" if same_state(wanted.partition(_SEPARATOR)[0], reached.partition(_SEPARATOR)[0]) else "drifted"
 
 
 def worst_match(matches: list[Match]) -> Match:

@@ -89,9 +89,11 @@ def _is_wanted(call: str, bid: object, elements: Sequence[Element]) -> bool:
 
 
 def _clicked(buttons: dict[str, str], button: object, modifiers: object, *place: object) -> tuple[Any, ...]:
-    """Return a click. buttons: verbs by the name of the button. Raises ActionError for other buttons, and for keys that are held."""
+    """Return a click. buttons: verbs by the name of the button. Raises ActionError for other buttons, and if keys are held with them."""
     if not isinstance(button, str) or button not in buttons:
         raise ActionError(f"the button {str(button)[:80]!r} is not supported here: use {' or '.join(map(repr, buttons))}")
+    if modifiers and buttons[button] == "click":
+        return "click_with", *place, "+".join(map(str, modifiers)) if isinstance(modifiers, list | tuple) else str(modifiers)
     if modifiers:
         raise ActionError(f"a click with the modifiers {str(modifiers)[:80]} is not supported: click without modifiers")
     return buttons[button], *place

@@ -131,6 +131,8 @@ def _on_elements(verb: str, found: list[str], args: list[str | float]) -> str:
             return f"{found[0]}.dblclick()"
         case "right_click":
             return f"{found[0]}.click(button='right')"
+        case "click_with":
+            return f"{found[0]}.click(modifiers={str(args[-1]).split('+')!r})"
         case "upload":
             return f"{found[0]}.set_input_files({str(args[-1])!r})"
         case "click" | "hover":

@@ -14,7 +14,7 @@ from exact.environments.base import Environment, EnvironmentFactory, SideEffect,
 from exact.environments.restore.slot import Slot, SlotContent
 from exact.environments.restore.snapshots import StoredSnapshot
 from exact.errors import ActionError, EnvironmentFailure, UncertainCommit
-from exact.observation import Element, Observation
+from exact.observation import Element, Observation, same_state
 from exact.runs.attempt.observations import observed_fields, waypoints, wrote
 from exact.runs.attempt.person import AttemptPerson
 from exact.runs.journal import events as ev
@@ -122,7 +122,7 @@ class LiveEnvironment:
                 acting = step_in(environment, action, root.fingerprint) if action != BY_PERSON else environment.look()  # type: ignore[attr-defined]
                 transition = await acting
                 seen = {**observed_fields(transition, self._blobs), "wrote": wrote(self._blobs, root, index, transition.effects)}
-                if (why := transition.info.get("declined", "")) and seen.get("fingerprint") == root.fingerprint:
+                if (why := transition.info.get("declined", "")) and same_state(seen.get("fingerprint", ""), root.fingerprint):
                     seen, refused = {"effects": transition.effects}, why
         except StateChanged as changed:
             return self._follow(decided, changed, round(self._now() - began, 6))
@@ -135,7 +135,7 @@ class LiveEnvironment:
                 raise UncertainCommit(f"the environment broke while {decided.action} was under way ({error}): {UNCERTAIN}") from error
             raise
         foreseen = [node for node in root.edges[index].outcomes if not node.unseen]
-        agrees = None if refused or not foreseen else seen.get("fingerprint", "") in {node.fingerprint for node in foreseen}
+        agrees = None if refused or not foreseen else any(same_state(seen.get("fingerprint", ""), node.fingerprint) for node in foreseen)
         seconds = round(self._now() - began, 6)
         self._record(
             ev.Committed(step=decided.step, edge=index, action=decided.action, refused=refused, agrees=agrees, seconds=seconds, **seen)
@@ -204,7 +204,7 @@ class LiveEnvironment:
             effects.extend(transition.effects)
             observation = transition.observation
         self._record(ev.Rebuilt(transitions=len(steps), effects=tuple(effects)))
-        if (observation.fingerprint if observation else "") != self._state.search.tree.root.fingerprint:
+        if not same_state(observation.fingerprint if observation else "", self._state.search.tree.root.fingerprint):
             raise EnvironmentFailure(f"{self._task.id}: the committed actions lead to another state than before: start a new run").final()
 
 
@@ -227,7 +227,7 @@ def rebind(actions: ActionSpace, text: str, then: Observation, now: Observation 
     action = actions.parse(text)
     if now is None:
         return action
-    if now.fingerprint == then.fingerprint and len(now.elements) == len(then.elements):
+    if same_state(now.fingerprint, then.fingerprint) and len(now.elements) == len(then.elements):
         return actions.renamed(action, {one.id: other.id for one, other in zip(then.elements, now.elements, strict=True)})
     return actions.renamed(action, _same_name(then.elements, now.elements))
 

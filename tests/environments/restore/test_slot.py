@@ -89,6 +89,13 @@ def slot(environments: EnvironmentFactory) -> Slot:
     return Slot(environments, TASK)
 
 
+async def test_a_state_of_a_journal_whose_masked_content_was_hashed_by_another_key_is_reached() -> None:
+    here = slot(EnvironmentFactory(lambda resets, text: "a.ffffffff22" if text == "a" else text))
+    assert (await here.arrive([Waypoint(None, "start"), Waypoint(go("a"), "a.0000000011"), Waypoint(go("b"), "ab")])).arrived
+    assert not (await here.arrive([Waypoint(None, "start"), Waypoint(go("a"), "a.ffffffff33")])).arrived
+    await here.close()
+
+
 async def test_a_state_is_reached_by_reset_and_replay_and_then_reused() -> None:
     environments = EnvironmentFactory()
     here = slot(environments)

@@ -19,6 +19,11 @@ from exact.observation import Observation
         ("", "", "exact"),
         ("", "a", "drifted"),
         ("a", "", "drifted"),
+        ("a.0000000011", "a.0000000012", "drifted"),
+        ("a.0000000011", "a.1111111112", "equivalent"),
+        ("a.0000000011~1", "a.1111111112~1", "equivalent"),
+        ("a.0000000011", "b.1111111111", "drifted"),
+        ("a.0000000011", "a", "drifted"),
     ],
 )
 def test_states_are_exact_equivalent_or_drifted(expected: str, got: str, found: Match) -> None:

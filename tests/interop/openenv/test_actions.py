@@ -31,6 +31,7 @@ from exact.observation import Element
         ('fill [3] "f(x)"', 'fill [3] "f(x)"'),
         ("click('12', 'right')", "right_click [12]"),
         ("click(bid='12', button='right', modifiers=[])", "right_click [12]"),
+        ("click('12', 'left', ['Shift', 'Control'])", 'click_with [12] "Control+Shift"'),
         ("fill('3', 'a', True)", 'fill [3] "a"'),
     ],
 )
@@ -49,8 +50,8 @@ def test_noop_is_no_action(written: str) -> None:
     [
         ("click('1', 'middle')", "the button 'middle' is not supported here: use 'left' or 'right'"),
         ("click('1', ['left'])", "is not supported here"),
-        ("click('1', 'left', ['Control'])", "modifiers"),
-        ("click('1', modifiers=['Shift'])", "modifiers"),
+        ("click('1', 'right', ['Control'])", "modifiers"),
+        ("click('1', modifiers=['Hyper'])", "unknown modifier 'Hyper'"),
         ("dblclick('1', 'right')", "the button 'right'"),
         ("dblclick('1', modifiers=['Alt'])", "modifiers"),
         ("mouse_click(1, 2, 'right')", "the button 'right'"),

@@ -63,6 +63,11 @@ async def _double_click(context: ActionContext, action: Action) -> None:
     _require_element(action, await click_element(context, action.elements[0], count=2))
 
 
+async def _click_with(context: ActionContext, action: Action) -> None:
+    held = tuple(str(action.args[1]).split("+"))
+    _require_element(action, await click_element(context, action.elements[0], held=held))
+
+
 async def _right_click(context: ActionContext, action: Action) -> None:
     _require_element(action, await click_element(context, action.elements[0], button="right"))
 
@@ -264,6 +269,7 @@ _HANDLERS: dict[str, Callable[[ActionContext, Action], Awaitable[None]]] = {
     "type": _type,
     "double_click": _double_click,
     "right_click": _right_click,
+    "click_with": _click_with,
     "scroll_in": _scroll_in,
     "wheel": _wheel,
     "drag_at": _drag_at,

@@ -42,6 +42,8 @@ _KEYS = {name.lower(): name for name in _KEY_NAMES} | {
 }
 _MODIFIER_GRAMMAR = '("Alt+" | "Control+" | "Meta+" | "Shift+")'
 _KEY_GRAMMAR = " | ".join([*(f'"{name}"' for name in _KEY_NAMES), "[A-Za-z0-9]"])
+_HELD_GRAMMAR = r'"\"" ("Alt" | "Control" | "Control+Shift" | "Meta" | "Shift") "\""'
+"""Grammar (GBNF) of keys that are held during a click."""
 CHORD_GRAMMAR = rf'"\"" {_MODIFIER_GRAMMAR}{{0,2}} ({_KEY_GRAMMAR}) "\""'
 """Grammar (GBNF) of keys pressed together: known names, letters and digits."""
 _URL_GRAMMAR = r'''"\"" ("http" "s"? "://" [a-z0-9] | "/" [A-Za-z0-9]) [A-Za-z0-9./?=&_%#~+-]{0,120} "\""'''
@@ -101,6 +103,11 @@ def _chord(args: Args) -> Args:
     return (chord(str(args[0])),)
 
 
+def _held(args: Args) -> Args:
+    """Return an element and the keys that are held, by full name and sorted. Raises ActionError for other keys."""
+    return args[0], "+".join(sorted({_modifier(name) for name in str(args[1]).split("+")}))
+
+
 def _point(args: Args) -> Args:
     if not all(isinstance(a, int | float) and 0 <= a <= _MOST_PIXELS for a in args):
         raise ActionError(f"point {args[0]} {args[1]} is invalid: write CSS pixels from the top left corner of the viewport")
@@ -156,6 +163,13 @@ _PAGE = (
     Verb(name="drag_at", form=(_NUMBER, _NUMBER, "to", _NUMBER, _NUMBER), normalise=_line, help="drag from one point to another"),
 )
 _BROWSER = (
+    Verb(
+        name="click_with",
+        form=(_ELEMENT, _TEXT),
+        normalise=_held,
+        grammar=_HELD_GRAMMAR,
+        help='click an element while keys are held, such as "Shift" or "Ctrl", to select several',
+    ),
     Verb(name="upload", form=(_ELEMENT, _TEXT), help="give a file of the task, by name, to a field or button that asks for one"),
     Verb(name="go_forward", help="undo go_back"),
     Verb(name="new_tab", help="open an empty tab"),

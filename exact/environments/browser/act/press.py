@@ -6,7 +6,7 @@ Drags of the mouse from one element or point to another.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, NamedTuple
 
@@ -35,16 +35,18 @@ class PressResult(NamedTuple):
     """Whether the element moved away before the release."""
 
 
-async def click_element(context: ActionContext, id: str, *, button: Button = "left", count: int = 1) -> bool:
+async def click_element(context: ActionContext, id: str, *, button: Button = "left", count: int = 1, held: Sequence[str] = ()) -> bool:
     """Click an element `count` times in a row. Return False, and do nothing, for an option of a closed drop-down.
 
+    `held`: names of modifier keys that are held meanwhile.
     Raises ActionError if nothing was pressed, and PartialAction if the page may have noticed or the element moved away before the
     button was released.
     """
     slipped = False
 
     async def click(target: AimPoint) -> None:
-        await click_mouse(context.tab.cdp, target.x, target.y, button=button, count=count)
+        async with held_keys(context, held):
+            await click_mouse(context.tab.cdp, target.x, target.y, button=button, count=count, held=held)
 
     async with aiming(context, presses=True) as aims:
         if (target := await settled_aim(aims, id)) is None:
@@ -53,6 +55,22 @@ async def click_element(context: ActionContext, id: str, *, button: Button = "le
     if slipped:
         raise PartialAction(f"[{id}] moved away while it was pressed: no click reached it")
     return True
+
+
+@asynccontextmanager
+async def held_keys(context: ActionContext, held: Sequence[str]) -> AsyncIterator[None]:
+    """Hold modifier keys down in the block. They are released, whatever happens in it, as long as the page is there."""
+    from playwright.async_api import Error
+
+    keyboard = context.tab.page.keyboard
+    try:
+        for key in held:
+            await keyboard.down(key)
+        yield
+    finally:
+        for key in reversed(held):
+            with suppress(Error):  # the page was closed by the click
+                await keyboard.up(key)
 
 
 async def hover_element(context: ActionContext, id: str) -> AimPoint | None:

@@ -12,14 +12,15 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+import secrets
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
-from exact.environments.browser.observe.dom import ScrollPlace
+from exact.environments.browser.observe.dom import Document, ScrollPlace
 from exact.environments.browser.observe.tree import takes_typing
 from exact.environments.browser.page.cdp import no_collection
-from exact.observation import Box, Element, Observation
+from exact.observation import Box, Element, Observation, keyed_hash
 from exact.origins import split_url
 from exact.task import Task
 from exact.untrusted import compiled
@@ -31,6 +32,10 @@ _TYPED = ("textbox", "searchbox", "spinbutton", "combobox")
 """Roles of the fields that hold typed text."""
 _BULLET = "\N{BULLET}"
 """Character that a password is shown as."""
+_DOTS = re.compile(r"\s*(?:[\u2022\u25cf\u2219\u26ab\u2b24*]\s*)+")
+"""Text that consists of the characters that stand for masked ones."""
+_TYPING = re.compile(r" (?:type|press|fill) ")
+"""A step that types."""
 _LINE_ENDS = {ord(end): f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"}
 """Line ends that JSON leaves unescaped, written out."""
 _MOST_HELD = 80
@@ -83,6 +88,7 @@ def fingerprint(
     masks: Masks | None = None,
     paths: Sequence[str] = (),
     scrolled: Sequence[ScrollPlace] = (),
+    hidden: str = "",
 ) -> Digests:
     """Return the digests of a state.
 
@@ -90,14 +96,54 @@ def fingerprint(
 
     Left out are ids and boxes (except of drawn shapes, which have nothing else), DOM attributes, the caret, and the focus on an element
     that typing does not change (else every click on a button would be a new state).
-    `paths`: the path of each element in its document, for masks that were learned.
+    `paths`: the path of each element in its document, for masks that were learned. `hidden`: content that the page masks.
     """
     masks = masks or Masks()
     found = [identity(element) for element in elements]
     far: list[object] = [list(place) for place in scrolled]
     whole: list[object] = [url, list(tabs), *far, *found]
     masked: list[object] = [masks.address(url), [masks.address(tab) for tab in tabs], *far, *masks.mask(elements, found, paths)]
-    return Digests(_digest(masked), "" if whole == masked else _digest(whole))
+    return Digests(_digest(masked) + (keyed_hash(masks.key, hidden) if hidden else ""), "" if whole == masked else _digest(whole))
+
+
+class MaskedContent(NamedTuple):
+    """Content of a page that the page masks, which tells states apart.
+
+    The value of a password field can be read. A pad that draws a dot for each key holds the rest in its scripts: what is typed there is
+    known by the steps that drew the dots.
+    """
+
+    passwords: tuple[str, ...] = ()
+    """Values of the fields for passwords, in document order."""
+    url: str = ""
+    dots: int = 0
+    """Number of dots."""
+    steps: str = ""
+    """Keyed hash of the steps that drew the dots; empty if there are none, or if the page drew them by itself."""
+
+    def text(self, mask: Callable[[str], str]) -> str:
+        """Return the content as one text, with the names that `mask` puts in place of known secrets; empty if nothing is masked."""
+        return json.dumps([*map(mask, self.passwords), self.steps]) if any(self.passwords) or self.steps else ""
+
+    def after(self, step: str, url: str, elements: Iterable[Element], documents: Iterable[Document], key: bytes) -> MaskedContent:
+        """Return the masked content of the next observation.
+
+        `step`: the action that led to it and the state before; empty if none did. Dots that come one at a time, or by typing, and do not
+        come with another page, are those of a pad.
+        """
+        found = tuple(
+            node.value
+            for document in documents
+            for node in document.nodes
+            if node.name == "input" and node.attributes.get("type", "").lower() == "password"
+        )
+        texts = (each.name if each.value is None else each.value for each in elements)
+        dots = max(0, sum(len("".join(text.split())) for text in texts if _DOTS.fullmatch(text)) - sum(map(len, found)))
+        steps = self.steps if dots else ""
+        if step and dots and dots != self.dots:
+            typed = abs(dots - self.dots) == 1 or _TYPING.search(step)
+            steps = keyed_hash(key, f"{self.steps} {step}") if typed and url == self.url else ""
+        return MaskedContent(found, url, dots, steps)
 
 
 def moved_elements(before: Sequence[Element], after: Sequence[Element]) -> str:
@@ -194,6 +240,8 @@ class Masks:
         self._patterns = [compiled(pattern, "browser.masks") for pattern in patterns]
         self._learned: dict[str, set[str]] = {}
         self._begun: set[str] = set()
+        self.key = secrets.token_bytes(32)
+        """Key of the hashes of masked content: one for all environments that share the masks, stored nowhere."""
 
     def for_task(self, task: Task) -> Masks:
         """Return these masks with those of the task's metadata: `masks`, one regular expression a line."""
@@ -201,7 +249,7 @@ class Masks:
         if not own:
             return self
         made = Masks(own)
-        made._patterns, made._learned, made._begun = self._patterns + made._patterns, self._learned, self._begun
+        made._patterns, made._learned, made._begun, made.key = self._patterns + made._patterns, self._learned, self._begun, self.key
         return made
 
     def begin_learning(self, task: Task) -> bool:

@@ -112,6 +112,7 @@ def raw_send(cdp: Cdp) -> Send:
 Button = Literal["left", "right"]
 _BUTTON_BITS = {"left": 1, "right": 2}
 """Bits of the buttons in CDP's `buttons`."""
+_MODIFIER_BITS = {"Alt": 1, "Control": 2, "Meta": 4, "Shift": 8}
 
 
 async def move_mouse(cdp: Cdp, x: float, y: float) -> None:
@@ -128,9 +129,12 @@ async def turn_wheel(cdp: Cdp, x: float, y: float, right: float, down: float) ->
     await cdp.send("Input.dispatchMouseEvent", {**at, "deltaX": right, "deltaY": down})
 
 
-async def click_mouse(cdp: Cdp, x: float, y: float, *, button: Button = "left", count: int = 1) -> None:
-    """Press and release a button at the point that the pointer was moved to, `count` times in a row."""
-    at = {"x": x, "y": y, "button": button}
+async def click_mouse(cdp: Cdp, x: float, y: float, *, button: Button = "left", count: int = 1, held: Collection[str] = ()) -> None:
+    """Press and release a button at the point that the pointer was moved to, `count` times in a row.
+
+    `held`: names of the modifier keys that are held down.
+    """
+    at = {"x": x, "y": y, "button": button, "modifiers": sum(_MODIFIER_BITS[key] for key in held)}
     events = [
         {"type": kind, **at, "clickCount": number, "buttons": buttons, "force": force}
         for number in range(1, count + 1)

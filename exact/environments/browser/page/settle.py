@@ -9,13 +9,16 @@ Loading pages that are not observed: those of an evaluator or of a log-in.
 from __future__ import annotations
 
 import asyncio
+import base64
+import io
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from exact.environments.browser.page.cdp import script_call
 from exact.environments.browser.page.tab import Tab
 from exact.errors import EnvironmentFailure
 
@@ -27,8 +30,10 @@ _CALM = 18.0
 """Milliseconds without a change after which a page is quiet: longer than a frame and than the tick of usual animations."""
 
 
-_AGAIN_AND_AGAIN = 3
+AGAIN_AND_AGAIN = 3
 """Documents that a page has had in one wait if it replaces itself without end. Redirects by script are fewer."""
+_CANVASES = 4
+"""Canvases of a page of which it is asked whether they are painted."""
 _NEXT = 1.0
 """Seconds within which such a page requests its next document."""
 
@@ -109,7 +114,7 @@ async def give_up(tab: Tab, seconds: float, documents: int) -> None:
     """
     from playwright.async_api import Error
 
-    if documents >= _AGAIN_AND_AGAIN:
+    if documents >= AGAIN_AND_AGAIN:
         with suppress(TimeoutError):
             async with asyncio.timeout(_NEXT):
                 await tab.traffic.leaving()
@@ -133,6 +138,54 @@ async def _frame_quiet(tab: Tab, frame: str, partial: bool) -> tuple[bool, bool,
         return False, False, [], None
     restless, painted, unread, size = found
     return restless, painted, _addresses(unread), size
+
+
+class Content(NamedTuple):
+    """The content of a page."""
+
+    shows: int
+    """2: something to act on. 1: text, or a painted picture or canvas. 0: nothing, the page is blank."""
+    changes: bool
+    """Whether a blank page may still change by itself."""
+
+
+async def content_of(tab: Tab) -> Content:
+    """Return the content of a page, in all frames that are drawn. A page that is being replaced is blank."""
+    from playwright.async_api import Error
+
+    try:
+        found = [each for each in await asyncio.gather(*(_shown(tab, frame) for frame in list(tab.frames))) if each]
+        shows = max((int(each["shows"]) for each in found), default=0)
+        boxes = found[0]["canvases"][:_CANVASES] if found and not shows else []
+        if any([await _is_painted(tab, box) for box in boxes]):
+            shows = 1
+        return Content(shows, not tab.traffic.is_idle or any(each["changes"] for each in found))
+    except Error as error:
+        if not (tab.is_navigation_error(error) or tab.is_closing_error(error)):
+            raise
+        return Content(0, changes=True)
+
+
+async def _shown(tab: Tab, frame: str) -> dict[str, Any] | None:
+    """Return the answer of content.js for a frame; None for a frame that is not drawn."""
+    if frame != tab.main_frame:
+        outer, owner = await tab.owner(frame)
+        if not await tab.call(
+            owner, outer, "function () { return this.checkVisibility({visibilityProperty: true}) && this.offsetWidth > 1 }"
+        ):
+            return None
+    return dict(await tab.evaluate_in(frame, script_call("page/content")))
+
+
+async def _is_painted(tab: Tab, box: Sequence[float]) -> bool:
+    """Return whether a part of the page, in CSS pixels, has more than one colour."""
+    from PIL import Image
+
+    x, y, width, height = box
+    clip = {"x": x, "y": y, "width": max(1, width), "height": max(1, height), "scale": 1}
+    shot = await tab.cdp.send("Page.captureScreenshot", {"format": "png", "clip": clip, "optimizeForSpeed": True})
+    with Image.open(io.BytesIO(base64.b64decode(shot["data"]))) as image:
+        return len(image.convert("RGB").getcolors(2) or "many") > 1
 
 
 def _note_size(tab: Tab, sizes: Iterable[object]) -> None:

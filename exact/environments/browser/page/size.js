@@ -1,6 +1,6 @@
 // Defines `exact.size()`: how many elements the document has, and how many characters its texts, fields and labels have, roughly. It is
 // called after every step, so it costs next to nothing. Shadow roots count by their last `exact-mutation`. watch.js includes it.
-// It also has the parts laid out that the browser skips (`content-visibility: auto`): to ask for a box in one does, and changes nothing else.
+// `exact.hasClosedText()`: whether a closed shadow root holds text. `exact.size()` also has the parts laid out that the browser skips (`content-visibility: auto`): to ask for a box in one does, and changes nothing else.
 const MANY = 5e7, shadows = new Map(), skipped = new Set();
 document.addEventListener('contentvisibilityautostatechange', event => {
   if (event.skipped) skipped.add(event.target); else skipped.delete(event.target);
@@ -9,6 +9,7 @@ const elements = document.getElementsByTagName('*'), fields = ['input', 'textare
 document.addEventListener('exact-mutation', event => {
   if (Number.isFinite(event.detail)) shadows.set(event.target, event.detail);
 });
+state.hasClosedText = () => [...shadows].some(([host, length]) => length > 0 && host.isConnected && !host.shadowRoot);
 state.size = () => {
   for (const each of skipped) {
     if (!each.isConnected) { skipped.delete(each); continue; }

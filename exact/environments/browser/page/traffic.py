@@ -20,6 +20,7 @@ _STREAMS = ("EventSource", "Media")
 """Types of requests that have no end."""
 _SCRIPTED = ("XHR", "Fetch", "EventSource")
 """Types of requests that do not delay the load event of their document."""
+_FETCHING = ("XHR", "Fetch", "Script")
 _RECENT = 1.0
 """Seconds before the end of a wait within which a page began a request that kept it from becoming quiet."""
 _GRACE = 0.5
@@ -190,6 +191,11 @@ class Traffic:
     def is_partial(self) -> bool:
         """Return whether a frame is loading that is not waited for: the document is there, but its load event may never come."""
         return bool(self._frames - self._waited_frames)
+
+    @property
+    def is_fetching(self) -> bool:
+        """Return whether a request of a script, or for one, is in flight that is waited for."""
+        return any(each.kind in _FETCHING and not each.background for each in self._requests.values())
 
     @property
     def streaming(self) -> bool:

@@ -16,7 +16,7 @@ from exact.origins import split_url
 MOST_STEPS = 4096
 """Steps that are remembered. The one that was noted first is forgotten first."""
 _NUMBER = re.compile(r"\d+")
-_POINTING = ("click", "double_click", "click_at")
+_POINTING = ("click", "click_with", "double_click", "click_at")
 _SENDING_KEYS = ("Control+Enter", "Meta+Enter", "Control+s", "Meta+s")
 _COPYING_KEYS = ("Control+c", "Control+x", "Meta+c", "Meta+x", "Control+Insert", "Shift+Delete")
 

@@ -252,3 +252,31 @@ async def test_a_click_on_a_button_that_stays_disabled_gives_the_field_its_focus
         await do(env, f'fill [{find(seen, "Age").id}] "3"')
         step = await do(env, f"click [{find(seen, 'Go').id}]")
         assert "is disabled" in step.info["refused"] and find(step.observation, "too young")
+
+
+TABLE = """<table><tr tabindex=0 aria-label=Two><td>Two<tr tabindex=0 aria-label=Three><td>Three</table>
+<script>onclick = event => document.title = ['ctrl', 'shift', 'alt', 'meta'].filter(key => event[key + 'Key']).join('+')
+  + ' ' + event.target.textContent</script>"""
+
+
+@pytest.mark.parametrize(("held", "heard"), [("Ctrl", "ctrl"), ("shift+ctrl", "ctrl+shift"), ("Alt", "alt"), ("cmd", "meta")])
+async def test_a_click_is_made_while_keys_are_held_and_releases_them(visit: Visit, held: str, heard: str) -> None:
+    async with visit(TABLE) as (environment, seen):
+        after = await look(environment, f'click_with [{find(seen, "Two").id}] "{held}"')
+        assert after.title == f"{heard} Two"
+        assert (await look(environment, f"click [{find(after, 'Three').id}]")).title == "Three"
+
+
+async def test_several_options_of_a_native_list_are_chosen_with_a_held_key(visit: Visit) -> None:
+    page = (
+        '<select multiple size=4 onchange="document.title = [...this.selectedOptions].map(each => each.text)"><option>A<option>B<option>C'
+    )
+    async with visit(page) as (environment, seen):
+        after = await look(environment, f"click [{find(seen, 'A', 'option').id}]")
+        assert (await look(environment, f'click_with [{find(after, "C", "option").id}] "Control"')).title == "A,C"
+
+
+async def test_only_modifiers_are_held_during_a_click(visit: Visit) -> None:
+    async with visit(TABLE) as (environment, seen):
+        with pytest.raises(ActionError, match="unknown modifier 'a': valid: Alt, Control, Meta, Shift"):
+            await do(environment, f'click_with [{find(seen, "Two").id}] "a"')

@@ -11,6 +11,7 @@ A page calls `note(TEXT)` when something is acted on, in its own words at that m
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 SCRIPT = """<!doctype html><meta charset=utf-8><title>Changing</title>
 <style>button { height: 30px } li, tr, .row { height: 34px } .slow { transition: transform .4s, height .4s, opacity .4s }</style>
@@ -19,16 +20,23 @@ FILES = ("map.txt", "notes.md", "poem.txt", "zoo.png")
 SLIDE = "d.style.transition = 'transform .4s linear'; d.style.transform = 'translate(60px, 40px)';"
 
 
-@dataclass(frozen=True, kw_only=True)
+class Asked(NamedTuple):
+    """The action on a page."""
+
+    action: str
+    """It has `{}` for each id of `targets`."""
+    targets: tuple[tuple[str, str, int], ...]
+    """Role, name and place among its like, from 0, of each element that the action names."""
+
+
+@dataclass(frozen=True)
 class Changing:
     """One page."""
 
     kind: str
     html: str
     action: str
-    """The action, with `{}` for each id of `targets`."""
     targets: tuple[tuple[str, str, int], ...]
-    """Role, name and place among its like, from 0, of each element that the action names."""
     meant: str
     refindable: bool
     late: bool = False
@@ -59,8 +67,9 @@ def labelled(names: tuple[str, ...], extra: str = "") -> str:
     return f"<div id=d>{made}</div>{extra}"
 
 
-def press(name: str, nth: int = 0, role: str = "button") -> dict[str, object]:
-    return {"action": "click [{}]", "targets": ((role, name, nth),)}
+def press(name: str, nth: int = 0) -> Asked:
+    """Return a click on a button. `nth`: its place among those of the name."""
+    return Asked("click [{}]", (("button", name, nth),))
 
 
 WRITE = "const r = [...d.querySelectorAll('.n')]; ({}).forEach((name, i) => { r[i].textContent = name; });"
@@ -84,7 +93,7 @@ TREE = (
     + "".join(f"<li class=row onmousedown='from = this.textContent'>{each}</li>" for each in FILES)
     + "</ul><p id=to onmouseup=\"note('move ' + from)\" tabindex=0>Trash</p><script>let from = ''</script>"
 )
-DRAG: dict[str, object] = {"action": "drag [{}] [{}]", "targets": (("listitem", "notes.md", 0), ("generic", "Trash", 0))}
+DRAG = Asked("drag [{}] to [{}]", (("listitem", "notes.md", 0), ("generic", "Trash", 0)))
 DIALOG = "<div role=dialog aria-label=Confirm><p id=q>Delete poem.txt?</p><button onclick=\"note('ok ' + q.textContent)\">OK</button></div>"
 FRAME = """<div id=h></div><script>
 const row = n => `<li><span>${n}</span> <button onclick="top.note('delete ${n}')">Delete</button></li>`;
@@ -92,14 +101,14 @@ const inside = names => `<ul>${names.map(row).join('')}</ul>`;
 const put = names => { h.innerHTML = '<iframe width=300 height=200></iframe>'; h.firstChild.srcdoc = inside(names); };
 put(['map.txt', 'poem.txt', 'zoo.png']);</script>"""
 ROWS, TABLE, DIVS = rows(), rows("tr"), rows("div")
-POEM: dict[str, object] = {**press("Delete", 2), "meant": "delete poem.txt"}
+POEM = (press("Delete", 2), "delete poem.txt")
 COVER = "<div id=c style='position:fixed;left:0;right:0;top:400px;height:600px;background:#eee' onclick=\"note('cover')\">Offer</div>"
 TICK = "<p><span id=t>10:00:00</span> <span id=b>3 new</span></p><script>let n = 0</script>"
 TICKS = "setInterval(() => { t.textContent = `10:00:${++n + 10}`; b.textContent = `${n} new`; }, 50);"
 
 
-def page(kind: str, html: str, *, refindable: bool, late: bool = False, seconds: float = 0.0, **more: object) -> Changing:
-    return Changing(kind=kind, html=SCRIPT + html, refindable=refindable, late=late, seconds=seconds, **more)  # type: ignore[arg-type]
+def page(kind: str, html: str, asked: Asked, meant: str, *, refindable: bool, late: bool = False, seconds: float = 0.0) -> Changing:
+    return Changing(kind, SCRIPT + html, *asked, meant, refindable, late, seconds)
 
 
 CHANGING: list[Changing] = [
@@ -107,22 +116,22 @@ CHANGING: list[Changing] = [
     page(
         "rename",
         named(labelled(("Archive",)), "d.firstChild.textContent = 'Delete all';"),
-        **press("Archive"),
-        meant="press Archive",
+        press("Archive"),
+        "press Archive",
         refindable=False,
     ),
     page(
         "rename",
         named(labelled(("Save", "Delete")), "const [a, b] = d.children; a.textContent = 'Delete'; b.textContent = 'Save';"),
-        **press("Save"),
-        meant="press Save",
+        press("Save"),
+        "press Save",
         refindable=True,
     ),
     page(
         "rename",
         named(labelled(("Sound",)), "d.firstChild.setAttribute('role', 'switch'); d.firstChild.ariaChecked = 'false';"),
-        **press("Sound"),
-        meant="never",
+        press("Sound"),
+        "never",
         refindable=False,
     ),
     page(
@@ -130,148 +139,143 @@ CHANGING: list[Changing] = [
         named(
             '<div id=d><button aria-label=Mute onclick="note(this.ariaLabel)">&#9834;</button></div>', "d.firstChild.ariaLabel = 'Leave';"
         ),
-        **press("Mute"),
-        meant="Mute",
+        press("Mute"),
+        "Mute",
         refindable=False,
     ),
     page(
         "rename",
         named(FIELD, "l.textContent = 'Card number';"),
-        action='fill [{}] "Rome"',
-        targets=(("textbox", "City", 0),),
-        meant="fill City",
+        Asked('fill [{}] "Rome"', (("textbox", "City", 0),)),
+        "fill City",
         refindable=False,
     ),
-    page("rename", named(TICK + labelled(("Send",)), TICKS), **press("Send"), meant="press Send", refindable=True),
+    page("rename", named(TICK + labelled(("Send",)), TICKS), press("Send"), "press Send", refindable=True),
     page(
         "rename",
         named(labelled(("Archive",)), SLIDE + LATER.format("d.firstChild.textContent = 'Delete all';")),
-        **press("Archive"),
-        meant="press Archive",
+        press("Archive"),
+        "press Archive",
         refindable=False,
         late=True,
     ),
     # --- insert above
-    page("insert", named(ROWS, INSERT), **POEM, refindable=True),
-    page("insert", named(TABLE, INSERT), **POEM, refindable=True),
-    page("insert", named(DIVS, INSERT), **POEM, refindable=True),
-    page("insert", named(f"<div id=bar class=slow style='height:0'></div>{ROWS}", "bar.style.height = '90px';"), **POEM, refindable=True),
-    page("insert", named(ROWS, INSERT + ANEW), **POEM, refindable=True),
+    page("insert", named(ROWS, INSERT), *POEM, refindable=True),
+    page("insert", named(TABLE, INSERT), *POEM, refindable=True),
+    page("insert", named(DIVS, INSERT), *POEM, refindable=True),
+    page("insert", named(f"<div id=bar class=slow style='height:0'></div>{ROWS}", "bar.style.height = '90px';"), *POEM, refindable=True),
+    page("insert", named(ROWS, INSERT + ANEW), *POEM, refindable=True),
     # --- sort
-    page("sort", named(ROWS, MOVED), **POEM, refindable=True),
-    page("sort", named(TABLE, REVERSE), **POEM, refindable=True),
-    page("sort", named(DIVS, MOVED + ANEW), **POEM, refindable=True),
-    page("sort", named(TABLE, FLIP), **POEM, refindable=True),
-    page("sort", named(TREE, "d.append(d.children[1], d.children[0]);"), **DRAG, meant="move notes.md", refindable=True),
+    page("sort", named(ROWS, MOVED), *POEM, refindable=True),
+    page("sort", named(TABLE, REVERSE), *POEM, refindable=True),
+    page("sort", named(DIVS, MOVED + ANEW), *POEM, refindable=True),
+    page("sort", named(TABLE, FLIP), *POEM, refindable=True),
+    page("sort", named(TREE, "d.append(d.children[1], d.children[0]);"), DRAG, "move notes.md", refindable=True),
     page(
         "sort",
         named(
             TREE,
             "const c = [...d.children], t = c.map(each => each.textContent); c.forEach((each, i) => { each.textContent = t[3 - i]; });",
         ),
-        **DRAG,
-        meant="move notes.md",
+        DRAG,
+        "move notes.md",
         refindable=True,
     ),
     page(
         "sort",
         named(rows("li", QUANTITY), REVERSE),
-        action='fill [{}] "2"',
-        targets=(("textbox", "Quantity", 1),),
-        meant="count notes.md",
+        Asked('fill [{}] "2"', (("textbox", "Quantity", 1),)),
+        "count notes.md",
         refindable=True,
     ),
     page(
         "sort",
         named(ROWS, "d.style.transition = 'transform .3s'; d.style.transform = 'translateX(50px)';" + LATER.format(REVERSE)),
-        **POEM,
+        *POEM,
         refindable=True,
         late=True,
     ),
     # --- recycle
-    page("recycle", named(ROWS, GONE), **POEM, refindable=False),
-    page("recycle", named(TABLE, SHIFT), **POEM, refindable=True),
+    page("recycle", named(ROWS, GONE), *POEM, refindable=False),
+    page("recycle", named(TABLE, SHIFT), *POEM, refindable=True),
     page(
         "recycle",
         named(rows("li", names=("poem.txt",)), "d.querySelector('.n').textContent = 'notes.md';"),
-        **press("Delete"),
-        meant="delete poem.txt",
+        press("Delete"),
+        "delete poem.txt",
         refindable=False,
     ),
-    page("recycle", named(DIALOG, "q.textContent = 'Delete notes.md?';"), **press("OK"), meant="ok Delete poem.txt?", refindable=False),
-    page("recycle", named(DIVS, GONE), **POEM, refindable=False),
+    page("recycle", named(DIALOG, "q.textContent = 'Delete notes.md?';"), press("OK"), "ok Delete poem.txt?", refindable=False),
+    page("recycle", named(DIVS, GONE), *POEM, refindable=False),
     page(
         "recycle",
         named(rows("tr", QUANTITY), SHIFT),
-        action='fill [{}] "2"',
-        targets=(("textbox", "Quantity", 2),),
-        meant="count poem.txt",
+        Asked('fill [{}] "2"', (("textbox", "Quantity", 2),)),
+        "count poem.txt",
         refindable=True,
     ),
     page(
         "recycle",
         named(TREE, "d.children[1].textContent = 'poem.txt'; d.children[2].textContent = 'zoo.png';"),
-        **DRAG,
-        meant="move notes.md",
+        DRAG,
+        "move notes.md",
         refindable=False,
     ),
     # --- replaced by an equal node
-    page("replace", named(labelled(("Save", "Close")), ANEW), **press("Save"), meant="press Save", refindable=True),
-    page("replace", named(ROWS, ANEW), **POEM, refindable=True),
-    page("replace", named(TABLE, "d.children[2].outerHTML = d.children[2].outerHTML;"), **POEM, refindable=True),
+    page("replace", named(labelled(("Save", "Close")), ANEW), press("Save"), "press Save", refindable=True),
+    page("replace", named(ROWS, ANEW), *POEM, refindable=True),
+    page("replace", named(TABLE, "d.children[2].outerHTML = d.children[2].outerHTML;"), *POEM, refindable=True),
     page(
         "replace",
         named("<div id=d><template shadowrootmode=open></template></div>", "d.shadowRoot.innerHTML = d.shadowRoot.innerHTML;")
         + "<script>d.attachShadow({mode: 'open'}).innerHTML = "
         "`<button onclick=\"note('press Go')\">Go</button>`</script>",
-        **press("Go"),
-        meant="press Go",
+        press("Go"),
+        "press Go",
         refindable=True,
     ),
-    page(
-        "replace", named(labelled(("Save",)), SLIDE + LATER.format(ANEW)), **press("Save"), meant="press Save", refindable=True, late=True
-    ),
-    page("replace", named(ROWS, "d.lastElementChild.remove();" + ANEW), **POEM, refindable=True),
+    page("replace", named(labelled(("Save",)), SLIDE + LATER.format(ANEW)), press("Save"), "press Save", refindable=True, late=True),
+    page("replace", named(ROWS, "d.lastElementChild.remove();" + ANEW), *POEM, refindable=True),
     # --- moved under the pointer
     page(
         "pointer",
         named(labelled(("Save", "Delete")), ON_POINTER.format("d.append(d.firstElementChild);")),
-        **press("Save"),
-        meant="press Save",
+        press("Save"),
+        "press Save",
         refindable=True,
     ),
-    page("pointer", named(ROWS, ON_POINTER.format(MOVED)), **POEM, refindable=True),
+    page("pointer", named(ROWS, ON_POINTER.format(MOVED)), *POEM, refindable=True),
     page(
         "pointer",
         named(labelled(("Save",)) + COVER, "c.animate([{}, {transform: 'translateY(-400px)'}], {duration: 60, fill: 'forwards'});"),
-        **press("Save"),
-        meant="press Save",
+        press("Save"),
+        "press Save",
         refindable=False,
         late=True,
     ),
     # --- the frame is rendered again
-    page("frame", named(FRAME, "put(['map.txt', 'poem.txt', 'zoo.png'])"), **press("Delete", 1), meant="delete poem.txt", refindable=True),
-    page("frame", named(FRAME, "put(['zoo.png', 'poem.txt', 'map.txt'])"), **press("Delete", 1), meant="delete poem.txt", refindable=True),
+    page("frame", named(FRAME, "put(['map.txt', 'poem.txt', 'zoo.png'])"), press("Delete", 1), "delete poem.txt", refindable=True),
+    page("frame", named(FRAME, "put(['zoo.png', 'poem.txt', 'map.txt'])"), press("Delete", 1), "delete poem.txt", refindable=True),
     page(
         "frame",
         named(FRAME, "h.firstChild.srcdoc = inside(['a.csv', 'poem.txt', 'b.csv', 'c.csv'])"),
-        **press("Delete", 1),
-        meant="delete poem.txt",
+        press("Delete", 1),
+        "delete poem.txt",
         refindable=True,
     ),
     page(
         "frame",
         named(FRAME, "h.firstChild.srcdoc = inside(['a.csv', 'b.csv', 'c.csv'])"),
-        **press("Delete", 1),
-        meant="delete poem.txt",
+        press("Delete", 1),
+        "delete poem.txt",
         refindable=False,
     ),
 ]
 """Forty pages, at rest and in the middle of animations."""
 
 SLOW: list[Changing] = [
-    page("slow", named(TICK + labelled(("Send",)), TICKS), **press("Send"), meant="press Send", refindable=True, seconds=10),
-    page("slow", named(TABLE, f"setInterval(() => {{ {REVERSE} }}, 700);"), **POEM, refindable=True, seconds=10),
+    page("slow", named(TICK + labelled(("Send",)), TICKS), press("Send"), "press Send", refindable=True, seconds=10),
+    page("slow", named(TABLE, f"setInterval(() => {{ {REVERSE} }}, 700);"), *POEM, refindable=True, seconds=10),
     page(
         "slow",
         named(
@@ -279,8 +283,8 @@ SLOW: list[Changing] = [
             "<button onclick=\"note('send')\">Send</button></form><script>let n = 0</script>",
             "setInterval(() => { m.insertAdjacentHTML('beforeend', `<li>Message ${++n}</li>`); }, 300);",
         ),
-        **press("Send"),
-        meant="send",
+        press("Send"),
+        "send",
         refindable=True,
         seconds=10,
     ),

@@ -13,6 +13,12 @@ A click reached what was *meant* if it was received by the element, a part of it
   playwright_ms     the same of Playwright's click
 
 Playwright gives up after `PATIENCE` seconds. Elements that it cannot find (in closed shadow roots) count as not clicked.
+
+Then 40 pages change on a signal between the observation and the action, at rest and in mid-animation (see _changing_pages.py), and, in the
+whole run, three more while the agent thinks for ten seconds. A page notes in its own words what was acted on.
+
+  changed_wrong_targets  pages on which anything else than what was meant was acted on, or anything at all that is not there any more
+  refound                share of the pages that still have exactly one element that was meant, on which it was acted on
 """
 
 from __future__ import annotations
@@ -30,6 +36,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
+from _changing_pages import CHANGING, SLOW, Changing
 from _click_pages import MINIWOB, PAGES, SITES, STYLE
 from _common import Figure, Noise, finish, parser, table, versions
 from playwright.async_api import Error
@@ -38,6 +45,7 @@ from exact.benchmarks.miniwob import MiniWob
 from exact.benchmarks.miniwob.pages import serve
 from exact.benchmarks.sites.suite import trac, wagtail
 from exact.config import BrowserConfig
+from exact.environments.base import step_in
 from exact.environments.browser import BrowserEnvironment, BrowserFactory, PageSetup, launch
 from exact.errors import ActionError
 from exact.observation import Element
@@ -86,6 +94,19 @@ class Pair:
     @property
     def wrong(self) -> bool:
         return self.ours.strayed and self.ours.received != self.theirs.received
+
+
+@dataclass(frozen=True)
+class Met:
+    """What became of an action on a page that changed."""
+
+    kind: str
+    number: int
+    refindable: bool
+    wrong: bool
+    reached: bool
+    noted: tuple[str, ...]
+    refused: str
 
 
 def chosen(elements: tuple[Element, ...], most: int) -> list[int]:
@@ -164,16 +185,42 @@ async def own_pages(bench: Bench, address: str, quick: bool) -> None:
             )
 
 
-async def measure(quick: bool) -> tuple[list[Pair], Noise]:
-    noise, pairs = Noise(), list[Pair]()
+async def met(environment: BrowserEnvironment, page: Changing, number: int, start: str) -> Met:
+    """Act on a page that changes once it was observed."""
+    seen = await environment.reset(Task(id=f"changing/{number}", instruction="Look.", start=start))
+    like = [[each.id for each in seen.elements if (each.role, each.name) == (role, name)] for role, name, _ in page.targets]
+    ids = [found[nth] for found, (_, _, nth) in zip(like, page.targets, strict=True)]
+    await environment.page.evaluate("change()")
+    await asyncio.sleep(page.seconds)
+    refused = ""
+    try:
+        await step_in(environment, environment.actions.parse(page.action.format(*ids)), seen.fingerprint)
+    except ActionError as error:
+        refused = str(error)
+    noted = tuple(await environment.page.evaluate("notes"))
+    allowed = {(page.meant,)} if page.refindable else {(), (page.meant,)} if page.late else {()}
+    wrong = noted not in allowed and noted != ()
+    return Met(page.kind, number, page.refindable, wrong, noted == (page.meant,), noted, refused)
+
+
+async def changing_pages(environment: BrowserEnvironment, address: str, pages: list[Changing]) -> list[Met]:
+    """Act on pages that change, which are served at an address."""
+    return [await met(environment, page, i, f"http://{address}/changing-{i}.html") for i, page in enumerate(pages)]
+
+
+async def measure(quick: bool) -> tuple[list[Pair], list[Met], Noise]:
+    noise, pairs, changing = Noise(), list[Pair](), [*CHANGING, *(() if quick else SLOW)]
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         for kind, pages in PAGES.items():
             for number, page in enumerate(pages):
                 (folder / f"{kind.replace(' ', '-')}-{number}.html").write_text(STYLE + page)
+        for number, each in enumerate(changing):
+            (folder / f"changing-{number}.html").write_text(each.html)
         address = await stack.enter_async_context(serve(folder))
         browser = await stack.enter_async_context(launch(CONFIG))
         async with BrowserFactory(browser, PageSetup(), CONFIG, isolated=True).open(simulation=False) as environment:
+            changed = await changing_pages(environment, address, changing)
             await own_pages(bench := Bench(environment, noise), address, quick)
             pairs += bench.pairs
     suites: dict[str, tuple[Any, list[Task]]] = {"miniwob": (MiniWob(), [MiniWob().task(f"miniwob/{each}?seed=1") for each in MINIWOB])}
@@ -189,7 +236,7 @@ async def measure(quick: bool) -> tuple[list[Pair], Noise]:
             for task in tasks[: 2 if quick else None]:
                 await bench.page(name, task.id if name == "miniwob" else task.start, task, 1 if quick else 7 if name == "miniwob" else 5)
             pairs += bench.pairs
-    return pairs, noise
+    return pairs, changed, noise
 
 
 def rows(pairs: list[Pair]) -> Iterator[list[str]]:
@@ -215,21 +262,28 @@ def median(values: list[float]) -> float:
 
 def main() -> None:
     options = parser(__doc__ or "").parse_args()
-    pairs, noise = asyncio.run(measure(options.quick))
+    pairs, changed, noise = asyncio.run(measure(options.quick))
     table(["kind", "pages", "elements", "Playwright reaches", "we too", "we alone", "wrong", "ms", "Playwright ms"], list(rows(pairs)))
     for each in pairs:
         if each.wrong or (each.theirs.reached and not each.ours.reached):
             print(f"{each.page}, {each.element}: {each.ours.refused or each.ours.received}; Playwright: {each.theirs.received}")
+    for met in changed:
+        if met.wrong or met.reached != met.refindable:
+            print(f"changing page {met.number}, {met.kind}: {met.noted or met.refused}")
     theirs = [each for each in pairs if each.theirs.reached]
     both = [each for each in theirs if each.ours.reached]
+    there = [each for each in changed if each.refindable]
     ours_ms, theirs_ms = map(median, milliseconds(both))
     figures = [
         Figure("agreement", len(both) / len(theirs), 1.0),
         Figure("wrong_targets", sum(each.wrong for each in pairs), 0, at_least=False),
+        Figure("changed_wrong_targets", sum(each.wrong for each in changed), 0, at_least=False),
+        Figure("refound", sum(each.reached for each in there) / len(there), 0.9),
         Figure("click_ms", ours_ms),
         Figure("playwright_ms", theirs_ms),
     ]
     details = {"elements": len(pairs), "pages": len({each.page for each in pairs}), "clicks": [asdict(each) for each in pairs]}
+    details["changing"] = [asdict(each) for each in changed]
     finish(options, figures, noise, versions("exact-agent", "playwright", "miniwob"), details)
 
 

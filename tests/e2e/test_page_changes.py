@@ -52,6 +52,10 @@ class Clicks:
 
     async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
         self.shown.append(context)
+        files = {each.name: each.id for each in context.observation.elements if each.role in ("listitem", "generic")}
+        if self._scripts and "notes.md" in files:
+            await self._environments.live.page.evaluate(self._scripts.pop(0))
+            return (Proposal(action=actions.action("drag", files["notes.md"], files["Trash"]), prior=1.0),)
         button = next((each for each in context.observation.elements if each.role == "button"), None)
         if self._scripts:
             await self._environments.live.page.evaluate(self._scripts.pop(0))
@@ -64,14 +68,19 @@ class Even:
         return Evaluation(value=0.5)
 
 
+LIST = (
+    "<!doctype html><style>li, p { user-select: none }</style><ul id=u>"
+    + "".join(f"<li onmousedown='from = this.textContent'>{each}</li>" for each in ("map.txt", "notes.md", "poem.txt", "zoo.png"))
+    + "</ul><p tabindex=0 onmouseup=\"out.textContent += `moved ${from}. `\">Trash</p><p id=out></p><script>let from = ''</script>"
+)
+SHIFTED = "['new.csv', 'map.txt', 'notes.md', 'poem.txt'].forEach((name, i) => { u.children[i].textContent = name; })"
 Attempted = tuple[ResultLine, list[ev.AnyEvent], Clicks]
 
 
 @pytest.fixture
 def attempt(browser: Browser, httpserver: HTTPServer, task_at: Callable[..., Task], tmp_path: Path) -> Callable[..., Any]:
-    httpserver.expect_request("/").respond_with_data(PAGE, content_type="text/html")
-
-    async def attempted(scripts: list[str], *, isolated: bool = False, **search: object) -> Attempted:
+    async def attempted(scripts: list[str], *, page: str = PAGE, isolated: bool = False, **search: object) -> Attempted:
+        httpserver.expect_request("/").respond_with_data(page, content_type="text/html")
         environments = Live(browser, PageSetup(), CONFIG, isolated=isolated)
         policy = Clicks(environments, scripts)
         config = parse({"search": search, "reflection": {"kind": "none"}, "limits": {"actions": 6}})
@@ -114,3 +123,14 @@ async def test_a_search_goes_on_from_the_page_as_it_is_now(attempt: Callable[...
     assert (line.status, line.answer, line.failures) == ("judged", "done", 0)
     assert any("Go on" in context.observation.text for context in policy.shown)
     assert not [event for event in events if isinstance(event, ev.Arrived) and event.match == "drifted"]
+
+
+async def test_the_file_that_was_meant_is_moved_although_the_list_has_moved(attempt: Callable[..., Any]) -> None:
+    _, _, policy = await attempt([SHIFTED], page=LIST, algorithm="greedy")
+    assert policy.shown[-1].observation.text.count("moved") == 1 and "moved notes.md." in policy.shown[-1].observation.text
+
+
+async def test_no_other_file_is_moved_if_the_one_that_was_meant_is_gone(attempt: Callable[..., Any]) -> None:
+    line, _, policy = await attempt([SHIFTED.replace("notes.md", "b.csv")], page=LIST, algorithm="greedy")
+    assert (line.status, line.answer) == ("judged", "done") and "moved" not in policy.shown[-1].observation.text
+    assert 'was listitem "notes.md": it is listitem "map.txt" now' in policy.shown[-1].history[-2].error

@@ -10,23 +10,26 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
 from exact.action import Action
 from exact.environments.base import SideEffect
 from exact.environments.browser.act.act import act, navigation_error
-from exact.environments.browser.act.action_context import ActionContext, PartialAction
+from exact.environments.browser.act.action_context import ActionContext, PartialAction, Vanished
+from exact.environments.browser.act.aiming import is_vanished
 from exact.environments.browser.network.message import StoredCookie
+from exact.environments.browser.observe.refind import SeenPage
 from exact.environments.browser.observer import Observer
-from exact.environments.browser.page.cdp import TOO_LARGE, PageTooLarge, script_call
+from exact.environments.browser.page.cdp import TOO_LARGE, PageTooLarge, script, script_call
 from exact.environments.browser.page.clipboard import Clipboard
+from exact.environments.browser.page.ids import NodeLocation
 from exact.environments.browser.page.tab import Tab
 from exact.environments.browser.page.traffic import FailedNavigation
 from exact.environments.browser.secrets import SecretMasking
 from exact.environments.browser.tabs import Tabs
-from exact.errors import EnvironmentFailure
+from exact.errors import ActionError, EnvironmentFailure
 from exact.observation import Observation
 from exact.origins import origins, target_refusal
 
@@ -35,6 +38,11 @@ if TYPE_CHECKING:
 
 _REPLACED = 3
 """Settling times for which an observation is tried again on a page that navigates meanwhile."""
+
+_MOST_LOOKS = 4
+"""Times that a page is observed for one action because its element may have changed."""
+_WRITES = ("drag", "fill", "select", "upload")
+"""Actions that write, besides a click that sends a form."""
 
 _PAGELESS = (204, 205)
 """HTTP statuses of answers after which the browser keeps its page."""
@@ -59,13 +67,15 @@ class Interaction:
         """The last observation; None before the first."""
         self._files: dict[str, Path] = {}
         self._clipboard: Clipboard | None = None
+        self._restless = set[NodeLocation]()
+        """Nodes of elements that an action was refused on because of a change."""
         self._addresses: Sequence[str] = ()
         self._cookies: Sequence[StoredCookie] = ()
         """Addresses in the documents of the present tab, and cookies of the context, before a secret is typed."""
 
     def begin(self, files: dict[str, Path], clipboard: Clipboard | None) -> None:
         """Begin an episode. `files`: those that an action may upload, by name. `clipboard`: None if the browser is not shared."""
-        self._files, self._clipboard = files, clipboard
+        self._files, self._clipboard, self._restless = files, clipboard, set()
 
     def leave(self) -> None:
         """Forget the tabs, whose browser context is gone, and release the clipboard."""
@@ -93,12 +103,71 @@ class Interaction:
             return
         tab = self.tabs.present
         try:
-            await dialogs.race(act(self._context(tab), action), keep_running=True)
+            await dialogs.race(self._act_on_seen(tab, action), keep_running=True)
         except Error as error:
             if tab.is_navigation_error(error):
                 raise PartialAction(f"the page was replaced by another one during {action.key}: look at what is there now") from error
             if not await self.tabs.window.recovers_from(tab, error):
                 raise
+
+    async def _act_on_seen(self, tab: Tab, action: Action) -> None:
+        """Carry out an action on the elements that were observed. If the page has changed since, they are found again.
+
+        Raises Vanished, before anything is pressed, if not exactly one element still is the one that was observed.
+        """
+        checks, was = self.observer.checks(action.elements), None
+        for looks in range(1, _MOST_LOOKS + 1):
+            try:
+                return await act(self._context(tab, checks), action)
+            except Vanished as vanished:
+                was = was or self.observer.page
+                if looks == _MOST_LOOKS or any(not _is_on(tab, was.location(each)) for each in action.elements):
+                    raise
+                words = await self._find_again(tab, action, was, vanished)
+            checks = {where: {"words": said} if looks < _MOST_LOOKS - 1 else {} for where, said in words.items()}
+
+    async def _find_again(self, tab: Tab, action: Action, was: SeenPage, vanished: Vanished) -> dict[NodeLocation, str]:
+        """Give the ids of an action to the elements that they still mean. Return those elements' nodes, with their words as of said.js.
+
+        Raises Vanished if an id means none of them, or if the page changes all the time.
+        """
+        from playwright.async_api import Error
+
+        strict = action.name in _WRITES or bool(self.seen and not set(self.seen.senders).isdisjoint(action.elements))
+        known = [was.location(id) for id in action.elements]
+        for _ in range(_MOST_LOOKS):
+            try:
+                words = [await self._words(tab, each) for each in known if each]
+                now = await self.observer.look(self.tabs.config)
+            except PageTooLarge:
+                tab.mark_unreadable()
+                raise vanished from None
+            except Error as error:
+                if not (is_vanished(error) or tab.is_navigation_error(error)):
+                    raise
+                raise vanished from error
+            try:
+                found = [now.find(was, id, strict=strict, restless=was.location(id) in self._restless) for id in action.elements]
+            except ActionError as error:
+                self._restless |= {where for id in action.elements if (where := was.location(id))}
+                raise Vanished(str(error)) from None
+            if [where for _, where in found] == known:
+                if names := {now: id for (now, _), id in zip(found, action.elements, strict=True) if now != id}:
+                    self.observer.ids.rename(names)
+                return {where: said for (_, where), said in zip(found, words, strict=True)}
+            known = [where for _, where in found]
+        raise vanished
+
+    async def _words(self, tab: Tab, where: NodeLocation) -> str:
+        """Return the words of a node, as of said.js; empty if it is gone."""
+        from playwright.async_api import Error
+
+        try:
+            return str(await tab.call(where.backend, where.frame, f"function() {{ {script('act/said')} return said(this); }}"))
+        except Error as error:
+            if not is_vanished(error):
+                raise
+            return ""
 
     def failed_navigation(self, *, wrote: bool) -> PartialAction | None:
         """Return the reason if an action led to a page that did not come, or came empty; None if not.
@@ -176,13 +245,19 @@ class Interaction:
             tabs.gate.begin_typing(name, at, (*bound, *partners), tabs.present.main_frame, self._addresses, self._cookies)
         return filled
 
-    def _context(self, tab: Tab) -> ActionContext:
+    def _context(self, tab: Tab, checks: dict[NodeLocation, dict[str, Any]]) -> ActionContext:
         tabs = self.tabs
         return ActionContext(
             tab=tab, ids=self.observer.ids, width=tabs.config.width, height=tabs.config.height, others=tabs.window.others,
             focus=tabs.window.focus, refusal=lambda url: target_refusal(url, tabs.gate.rules.allowed), previous_url=tabs.back,
             fill=self._fill, holds_secret=self.secrets.holds, files=self._files, clipboard=self._clipboard,
+            checks=checks,
         )  # fmt: skip
+
+
+def _is_on(tab: Tab, where: NodeLocation | None) -> bool:
+    """Return whether a node is on the present page of a tab."""
+    return where is not None and (where.tab, where.document) == (tab.index, tab.traffic.documents)
 
 
 async def cookies_of(context: BrowserContext, url: str = "") -> tuple[StoredCookie, ...]:

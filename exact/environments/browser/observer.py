@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import io
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import msgspec
 
@@ -18,10 +19,11 @@ from exact.environments.browser.observe.describe import Identity, MaskedContent,
 from exact.environments.browser.observe.dom import Document, DomNode, document_paths, intersect, scroll_places
 from exact.environments.browser.observe.drawing import DrawnState, Look, PictureMemory, look_at
 from exact.environments.browser.observe.media import read_media
+from exact.environments.browser.observe.refind import SeenPage
 from exact.environments.browser.page.cdp import script_call
 from exact.environments.browser.page.dialogs import Dialogs, DialogView
 from exact.environments.browser.page.downloads import Downloads
-from exact.environments.browser.page.ids import Ids, SharedIds
+from exact.environments.browser.page.ids import Ids, NodeLocation, SharedIds
 from exact.environments.browser.page.tab import Tab
 from exact.environments.browser.page.window import BrowserWindow
 from exact.environments.browser.presume.controls import NO_CONTROLS, Controls, controls, form_senders
@@ -49,6 +51,8 @@ class Observer:
         """The picture; None if no screenshot was taken."""
         self._elements: tuple[Element, ...] = ()
         self._documents: list[Document] = []
+        self._marks: dict[str, Any] = {}
+        """The mark of each frame's document right before it was observed, as of `exact.mark` in watch.js."""
         self._shown: tuple[Element, ...] = ()
         """Elements of the last observation, with the ids that agents are given."""
         self._controls: Controls | None = NO_CONTROLS
@@ -87,6 +91,7 @@ class Observer:
         async def is_over() -> bool:
             return bool(terminated) and bool(await tab.evaluate(f"Boolean({terminated})", in_page=True))
 
+        marks = asyncio.ensure_future(tab.marks())  # sent first, so no change is missed
         commands, screenshot = capture.capture_commands(tab, config), None
         if config.screenshots:  # the browser may answer later commands before it takes one
             *answers, screenshot = await asyncio.gather(*commands, tab.screenshot())
@@ -98,6 +103,7 @@ class Observer:
             *answers, over = await asyncio.gather(*commands, is_over())
         if media := await read_media(tab, answers[0]):
             over = over or await is_over()
+        self._marks = await marks
         page = capture.build_capture(tab, self.ids, config, answers, media)
         elements, tabs = self._secrets.elements(page.elements), self._other_urls()
         paths, url, files = self._paths(page.documents, elements, config), self._secrets.mask(page.url), self._files(downloads)
@@ -142,8 +148,34 @@ class Observer:
         """Presumed changes by the controls of the page that was observed last."""
         if self._controls is None:
             nodes = {each.id: (place.frame, place.backend) for each in self._shown if (place := self.ids.location(each.id))}
-            self._controls, self._documents = controls(self._documents, self._shown, nodes), []
+            self._controls = controls(self._documents, self._shown, nodes)
         return self._controls
+
+    def checks(self, ids: Iterable[str]) -> dict[NodeLocation, dict[str, Any]]:
+        """Return the arguments of same.js for elements of the last observation, by their nodes."""
+        found, known = dict[NodeLocation, dict[str, Any]](), {each.id for each in self._shown}
+        for location, id in ((self.ids.location(id), id) for id in ids):
+            if location is not None:
+                nodes = next((each.nodes for each in self._documents if each.frame == location.frame), [])
+                node = next((each for each in nodes if each.backend == location.backend), None) if id in known else None
+                mark = self._marks.get(location.frame)
+                found[location] = {"mark": mark, "value": node.value, "checked": node.checked} if node else {}
+        return found
+
+    @property
+    def page(self) -> SeenPage:
+        """The page that was observed last."""
+        return SeenPage(self._documents, self._shown, self.ids, self.masks)
+
+    async def look(self, config: BrowserConfig) -> SeenPage:
+        """Return the present page, without waiting until it is quiet. The last observation stays what agents were shown.
+
+        Raises Playwright's Error if a document goes away meanwhile, and PageTooLarge.
+        """
+        tab = self._window.present
+        answers = await asyncio.gather(*capture.capture_commands(tab, config))
+        page = capture.build_capture(tab, self.ids, config, answers, await read_media(tab, answers[0]))
+        return SeenPage(page.documents, self._secrets.elements(page.elements), self.ids, self.masks)
 
     def observe_dialog(self, dialogs: Dialogs, downloads: Downloads) -> Observation:
         """Observe the dialog that is open. Its page does not answer meanwhile."""

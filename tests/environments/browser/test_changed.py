@@ -26,7 +26,7 @@ async def change(environment: BrowserEnvironment, script: str) -> None:
 async def test_a_refusal_because_the_page_changed_brings_the_page_as_it_is_now(visit: Visit, script: str) -> None:
     async with visit(PAGE) as (environment, seen):
         await change(environment, script)
-        with pytest.raises(StateChanged, match=r"\[\d+\] has vanished.* the page changed by itself before click \[\d+\]") as refused:
+        with pytest.raises(StateChanged, match=r"\[\d+\] it is gone: the page changed by itself before click \[\d+\]") as refused:
             await do(environment, f"click [{find(seen, 'Send').id}]")
         now = refused.value.came.observation
         assert now is not None and "Send" not in now.text and ("Sign in" in now.text) == (script == OTHER)

@@ -6,11 +6,12 @@ Errors of actions that carry more than a refusal.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from exact.environments.browser.page.clipboard import Clipboard
-from exact.environments.browser.page.ids import Ids
+from exact.environments.browser.page.ids import Ids, NodeLocation
 from exact.environments.browser.page.tab import Tab
 from exact.errors import ActionError
 
@@ -41,6 +42,8 @@ class ActionContext:
     """Files that may be uploaded, by name."""
     clipboard: Clipboard | None = None
     """The environment's clipboard if environments share a browser, which has one for all of them."""
+    checks: dict[NodeLocation, dict[str, Any]] = field(default_factory=dict)
+    """The argument of same.js for each node that the action names. It is taken out by the first script that is called on the node."""
 
 
 class PartialAction(ActionError):
@@ -53,3 +56,7 @@ class Ineffective(PartialAction):
 
 class Vanished(ActionError):
     """An action whose element, or its document, the page has removed since it was observed. Nothing was done."""
+
+
+class Changed(Vanished):
+    """An action whose element may no longer be the one that was observed. Nothing was done."""

@@ -3,13 +3,16 @@
 // in each way in turn until nothing covers it; `from` is the number of the first way, 0 for no scrolling. `all` tries more points before it
 // is scrolled, `covered` accepts a point that something else covers. `before` holds the scroll positions from before, for scroll_back.js;
 // it is absent if nothing was scrolled. `frame`: whether the hit is a frame in the element. The rest is for arm.js. `presses`: whether a
-// press follows, which takes the focus from a field and may so enable a disabled element; `left`: whether it did not.
+// press follows, which takes the focus from a field and may so enable a disabled element; `left`: whether it did not. {changed: true} if its
+// words have changed since same.js or the pointer was there.
 async function aim(from, all, covered, presses) {
   const node = this;
   if (!node.isConnected || node.nodeType !== 1 && !node.parentElement) return {vanished: true};
   //= scrollers
   //= hits
   //= boxes
+  //= said
+  if (reworded(node)) return {changed: true};
   const disabled = () => Boolean(element.closest('button, input, select, textarea, option, optgroup')?.matches(':disabled')
     || element.closest('[aria-disabled="true"]'));
   if (disabled()) {
@@ -55,6 +58,15 @@ async function aim(from, all, covered, presses) {
     }
     return best ?? inner;
   };
+  const pointer = () => {  // notes that it came, unless the words had changed before
+    globalThis.exactComing?.abort();
+    const {signal} = globalThis.exactComing = new AbortController();
+    for (const kind of ['pointerover', 'pointermove']) addEventListener(kind, event => {
+      if (!event.isTrusted) return;
+      globalThis.exactComing.abort();
+      if (node.isConnected && !reworded(node)) globalThis.exactPointed = node;
+    }, {capture: true, signal});
+  };
   let over = null, before;
   for (let way = from; way < ways.length; way++) {
     if (ways[way]) {
@@ -68,7 +80,8 @@ async function aim(from, all, covered, presses) {
     const found = choose(all || way > 0);
     if (!found || covered && way === 0 && !within([found.x, found.y])) continue;
     if (before) await new Promise(next => { requestAnimationFrame(next); setTimeout(next, 100); });  // the page hears of it
-    globalThis.exactAim = {node, element, nearest, chain, hitAt, rank, words, boxes};
+    globalThis.exactAim = {node, element, nearest, chain, hitAt, rank, words, boxes, reworded};
+    pointer();
     return {...found, way, place: JSON.stringify(boxes()[0]), before};
   }
   if (getComputedStyle(element).visibility !== 'visible') return {refused: 'is not shown', before};

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, NamedTuple
 
-from exact.environments.browser.act.action_context import ActionContext, PartialAction, Vanished
+from exact.environments.browser.act.action_context import ActionContext, Changed, PartialAction, Vanished
 from exact.environments.browser.page.cdp import script
 from exact.environments.browser.page.ids import NodeLocation
 from exact.errors import ActionError
@@ -140,10 +140,16 @@ class Aiming:
 
 @asynccontextmanager
 async def aiming(context: ActionContext, *, presses: bool = False) -> AsyncIterator[Aiming]:
-    """Yield an Aiming. On an ActionError scroll back all that it scrolled. Raise PartialAction if the page may have noticed anything."""
+    """Yield an Aiming. On an ActionError scroll back all that it scrolled. Raise PartialAction if the page may have noticed anything.
+
+    Vanished stays as it is: the caller observes the page again.
+    """
     aims = Aiming(context, presses=presses)
     try:
         yield aims
+    except Vanished:
+        await aims.scroll_back()
+        raise
     except ActionError as error:
         if not (aims.moved or aims.pointed):
             raise
@@ -151,6 +157,7 @@ async def aiming(context: ActionContext, *, presses: bool = False) -> AsyncItera
         raise PartialAction(str(error)) from error
 
 
+UNSURE = "changes all the time, so it may not be the element that was observed: name an id from the present observation"
 _GONE = "has vanished: name an id from the present observation"
 _VANISHED = (
     "No node",
@@ -200,17 +207,24 @@ def accepted(id: str, answer: dict[str, Any]) -> dict[str, Any]:
 async def call_on(context: ActionContext, id: str, location: NodeLocation, function: str, *args: Any) -> dict[str, Any]:
     """Call a script on an element and return its answer.
 
-    Raises ActionError if the element has vanished, PartialAction if it vanished while the script ran.
+    The first call on a node checks in the same moment that its element is the one that was observed. Raises Changed if that is not certain,
+    ActionError if the element has vanished, PartialAction if it vanished while the script ran.
     """
     from playwright.async_api import Error
 
+    if (check := context.checks.pop(location, None)) is not None:
+        function = f"function(check, ...given) {{ return ({script('act/same')}).call(this, check) ?? ({function}).apply(this, given) }}"
+        args = (check, *args)
     try:
-        return dict(await context.tab.call(location.backend, location.frame, function, *args))
+        answer = dict(await context.tab.call(location.backend, location.frame, function, *args))
     except Error as error:
         if not is_vanished(error):
             raise
         kind = PartialAction if "callFunctionOn" in str(error) else Vanished
         raise kind(f"[{id}] {_GONE}") from error
+    if "changed" in answer:
+        raise Changed(f"[{id}] {UNSURE}")
+    return answer
 
 
 Point = tuple[float, float]

@@ -1,8 +1,9 @@
 // Guards the next press: lets it through only if it hits the element that aim.js found. `x`, `y`, `rank` and `place` are from the answer of
 // aim.js. An element that moved when the pointer came gets a frame to come to rest. Returns {missed: reason} if the point no longer hits
-// the element; nothing is guarded then. disarm.js ends the guard. `wait`: whether the pointer is on its way; the guard waits until the page
-// has dealt with it, or another one is requested.
+// the element, and {changed: true} if its words changed otherwise than by the pointer; nothing is guarded then. disarm.js ends the guard. `wait`:
+// whether the pointer is on its way; the guard waits until the page has dealt with it, or another one is requested.
 async function arm(x, y, accepted, place, wait = false) {
+  const {node, element, nearest, chain, hitAt, rank, words, boxes, reworded} = globalThis.exactAim ?? {};
   globalThis.exactArming?.abort();
   const arming = globalThis.exactArming = new AbortController();
   if (wait) {
@@ -11,15 +12,16 @@ async function arm(x, y, accepted, place, wait = false) {
     await new Promise(next => { channel.port1.onmessage = next; });
     if (arming.signal.aborted) return {};
   }
-  const {node, element, nearest, chain, hitAt, rank, words, boxes} = globalThis.exactAim ?? {};
   if (!node?.isConnected) return {missed: 'has vanished while it was pointed at'};
   const moved = () => JSON.stringify(boxes()[0]) !== place;
   const accepts = hit => rank(hit) <= accepted;
+  reworded(node);  // takes note of what the pointer changed
   if (moved()) await new Promise(next => { requestAnimationFrame(next); setTimeout(next, 100); });
+  if (reworded(node)) return {changed: true};
   const hit = hitAt(x, y);
   const away = !hit || chain(element).includes(hit);
   if (!accepts(hit)) return {missed: away ? 'moves away when it is pointed at' : `is covered by ${words(hit)} while it is pointed at`};
-  const state = globalThis.exactGuard = {over: '', slipped: false, released: 0};
+  const state = globalThis.exactGuard = {over: '', slipped: false, changed: false, released: 0};
   let pressed = false;
   state.lets = event => {
     const found = () => [event.composedPath()[0], hitAt(event.clientX, event.clientY)];
@@ -28,7 +30,8 @@ async function arm(x, y, accepted, place, wait = false) {
       return true;
     }
     if (event.type === 'pointerdown') {
-      pressed = found().some(accepts);
+      state.changed = node.isConnected && reworded(node);
+      pressed = !state.changed && found().some(accepts);
       if (!pressed) state.over = words(event.target);
     }
     if (event.type === 'pointerup' && pressed) state.slipped = !found().some(accepts) && node.isConnected && boxes().length > 0 && moved();

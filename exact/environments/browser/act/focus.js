@@ -32,6 +32,9 @@ async function focus(text) {
   }
   const end = performance.now() + 1000;
   while (globalThis.exact?.timers && performance.now() < end) await new Promise(next => setTimeout(next, 5));
+  //= said
+  if (!element.isConnected) return {vanished: true};
+  if (reworded(this)) return {changed: true};
   if (element.select) element.select(); else getSelection().selectAllChildren(element);
   return {done: false};
 }

@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, NamedTuple
 
-from exact.environments.browser.act.action_context import ActionContext, PartialAction, Vanished
-from exact.environments.browser.act.aiming import Aiming, AimPoint, Point, aiming, is_vanished
+from exact.environments.browser.act.action_context import ActionContext, Changed, PartialAction, Vanished
+from exact.environments.browser.act.aiming import UNSURE, Aiming, AimPoint, Point, aiming, is_vanished
 from exact.environments.browser.page.cdp import Button, click_mouse, move_mouse, script_call
 from exact.errors import ActionError
 
@@ -33,6 +33,8 @@ class PressResult(NamedTuple):
     """Reason why it missed the element and was stopped; empty if it hit."""
     slipped: bool = False
     """Whether the element moved away before the release."""
+    changed: bool = False
+    """Whether the words of the element changed before the press, which was stopped."""
 
 
 async def click_element(context: ActionContext, id: str, *, button: Button = "left", count: int = 1, held: Sequence[str] = ()) -> bool:
@@ -93,24 +95,27 @@ async def press(aims: Aiming, id: str, target: AimPoint, act: Act, undo: Act | N
     """Point at an element and let `act` press there; aim again if something else came under the pointer first.
 
     `undo`: releases the button that a stopped `act` leaves pressed. `releases`: how often `act` releases the button. Return whether the
-    element moved away before the release. Raises ActionError if nothing was pressed.
+    element moved away before the release. Raises ActionError if nothing was pressed, Changed if the element may be another one now.
     """
     found: AimPoint | None = target
     result = PressResult("cannot be clicked")
     for _ in range(_MOST_AIMS):
         if found is None:
             break
-        if not (result := await _point(aims, found)).missed:
+        result = await _point(aims, found)
+        if not (result.missed or result.changed):
             if undo:
                 await act(found)
                 result = await _disarm(aims.context, found, keep=True)
-                if result.missed:
+                if result.missed or result.changed:
                     await undo(found)
                 await _disarm(aims.context, found)
             else:
                 result = await _act_guarded(aims.context, found, act, releases)
-            if not result.missed:
+            if not (result.missed or result.changed):
                 return result.slipped
+        if result.changed:
+            raise Changed(f"[{id}] {UNSURE}")
         await _requests(aims.context)
         found = await settled_aim(aims, id)
     raise ActionError(f"[{id}] {result.missed}")
@@ -159,6 +164,8 @@ async def _point_and_arm(context: ActionContext, target: AimPoint) -> PressResul
         answer = await _meanwhile(ask_page(context, target.frame, "act/arm", *target.seen, True), move)
     else:
         await move
+    if answer and "changed" in answer:
+        return PressResult(changed=True)
     return PressResult() if answer == {} else await _arm(context, target)
 
 
@@ -182,9 +189,9 @@ async def _arm(context: ActionContext, target: AimPoint) -> PressResult:
     answer = await ask_page(context, target.frame, "act/arm", *target.seen)
     if answer is None:
         raise Vanished("the page was left while it was pointed at: name an id from the present observation")
-    if answer.get("missed"):
+    if answer:
         await _disarm(context, target)
-    return PressResult(str(answer.get("missed", "")))
+    return PressResult(str(answer.get("missed", "")), changed="changed" in answer)
 
 
 async def _act_guarded(context: ActionContext, target: AimPoint, act: Act, releases: int) -> PressResult:
@@ -194,7 +201,7 @@ async def _act_guarded(context: ActionContext, target: AimPoint, act: Act, relea
         answer = await _meanwhile(ask_page(context, target.frame, "act/disarm", True, releases), act(target))
     else:
         await act(target)
-    clean = answer and not (answer["over"] or answer["slipped"])
+    clean = answer and not (answer["over"] or answer["slipped"] or answer["changed"])
     return PressResult() if clean else await _disarm(context, target)
 
 
@@ -204,7 +211,8 @@ async def _disarm(context: ActionContext, target: AimPoint, *, keep: bool = Fals
     answers = await asyncio.gather(*(ask_page(context, frame, "act/disarm", keep) for frame in frames))
     found = [answer for answer in answers if answer]
     over = next((answer["over"] for answer in found if answer["over"]), "")
-    return PressResult(f"is covered by {over} when it is pressed" if over else "", any(answer["slipped"] for answer in found))
+    missed = f"is covered by {over} when it is pressed" if over else ""
+    return PressResult(missed, any(answer["slipped"] for answer in found), any(answer["changed"] for answer in found))
 
 
 def _is_alone(context: ActionContext, target: AimPoint) -> bool:

@@ -33,7 +33,7 @@ _WRAPPERS = _set("""
     DescriptionList Ruby RubyAnnotation blockquote
 """)
 """Roles of wrappers, which are left out: only their content matters."""
-_CONTROLS = _set("""
+CONTROLS = _set("""
     button link textbox searchbox combobox checkbox radio switch slider spinbutton option menuitem menuitemcheckbox menuitemradio tab
     treeitem listbox ColorWell Date DateTime InputTime DisclosureTriangle ToggleButton PopUpButton
 """)
@@ -124,7 +124,7 @@ class _Tree:
                     self.drafts[holder].nested += 1
                 self.drafts.append(made)
                 holder = len(self.drafts) - 1
-            elif holder >= 0 and self.drafts[holder].role in _CONTROLS and node.box is not None:
+            elif holder >= 0 and self.drafts[holder].role in CONTROLS and node.box is not None:
                 self.drafts[holder].add_states(*_attribute_states(node))
             holders[node.index] = holder
             if 0 <= node.content < len(self.documents):
@@ -176,7 +176,7 @@ class _Tree:
             return ""
         if node.box.width <= 0 and node.box.height <= 0:
             return ""
-        inside_control = around is not None and around.role in _CONTROLS
+        inside_control = around is not None and around.role in CONTROLS
         above = document.nodes[node.parent].styles.get("cursor") if node.parent >= 0 else ""
         reacts = node.clickable or (node.styles.get("cursor") == "pointer" and above != "pointer") or "tabindex" in node.attributes
         reacts = reacts or bool(_attribute_states(node))
@@ -241,7 +241,7 @@ def build_elements(
 def _fold(drafts: list[_Draft]) -> None:
     """Drop text that an element repeats, and move text into elements that contain nothing else."""
     texts: dict[int, list[_Draft]] = {}
-    control_names = {draft.name for draft in drafts if draft.role in _CONTROLS}
+    control_names = {draft.name for draft in drafts if draft.role in CONTROLS}
     for draft in drafts:
         if draft.role == "StaticText":
             texts.setdefault(draft.parent, []).append(draft)

@@ -220,6 +220,18 @@ class Tab:
         }
         return _value(await self.cdp.send("Runtime.callFunctionOn", options), function)
 
+    async def marks(self) -> dict[str, Any]:
+        """Return the mark of each frame's document, which any change of it changes: `exact.mark` in watch.js. None if it has none."""
+        from playwright.async_api import Error
+
+        async def ask(frame: str) -> Any:
+            with suppress(Error, EnvironmentFailure):  # the frame is gone, or cannot be asked
+                return await self.evaluate_in(frame, "globalThis.exact?.mark()")
+            return None
+
+        frames = list(self.frames)
+        return dict(zip(frames, await asyncio.gather(*map(ask, frames)), strict=True))
+
     async def backends(self, frame: str, expression: str) -> list[int]:
         """Return the backend ids of a list of nodes, which an expression in our own execution context of a frame gives."""
         options = {"expression": expression, "contextId": await self.execution_context(frame)}

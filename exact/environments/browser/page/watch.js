@@ -1,7 +1,7 @@
 // Runs first in every document, in our own execution context. `hidden`: selectors of elements that must not be observed; `masked`: style
 // rules for masked elements. Defines `exact.quiet(calm, partial)`, which resolves when nothing has changed for `calm` milliseconds;
 // `exact.giveUp()`, which stops waiting for parts that change now; and `exact.change(limit)`, which resolves at the next change or after
-// `limit` milliseconds.
+// `limit` milliseconds. `exact.mark()` returns the document's own time and the number of its changes so far, all of them.
 function watch(hidden, masked) {
   if (globalThis.exact) return;
   //= act/listen
@@ -18,7 +18,7 @@ function watch(hidden, masked) {
   // how often each node has changed, and when each element was last seen moving.
   const restless = new Map(), counts = new Map(), carousels = new WeakSet(), moved = new Map();
   const recent = last => performance.now() - last < RECENT;
-  let waiting = 0, painted = false, unfinished = false;
+  let waiting = 0, painted = false, unfinished = false, changes = 0;
   requestAnimationFrame(() => { painted = true; });
   const changed = node => {
     if (waiting) counts.set(node, {times: (counts.get(node)?.times ?? 0) + 1, last: performance.now()});
@@ -26,7 +26,7 @@ function watch(hidden, masked) {
     restless.set(node, performance.now());
     return false;
   };
-  document.addEventListener('exact-mutation', event => { if (changed(event.target)) state.mutations++; });
+  document.addEventListener('exact-mutation', event => { changes++; if (changed(event.target)) state.mutations++; });
   document.addEventListener('exact-timers', event => { state.timers = event.detail; });
   document.addEventListener('exact-animating', event => { state.animating = event.detail; });
   document.addEventListener('exact-unread', event => { state.unread = String(event.detail); });
@@ -38,6 +38,7 @@ function watch(hidden, masked) {
   const unseen = node => hidden && (node.nodeType === 1 ? node : node.parentElement)?.closest(hidden);
   new MutationObserver(records => {
     let seen = false;
+    changes += records.length;
     for (const {target} of records) if (changed(target) && !seen) seen = !unseen(target);
     if (seen) state.mutations++;
   }).observe(document, {subtree: true, childList: true, attributes: true, characterData: true});
@@ -90,6 +91,7 @@ function watch(hidden, masked) {
     [unfinished, state.timers, state.animating] = [document.readyState !== 'complete', 0, false];
     return state.size();
   };
+  state.mark = () => [performance.timeOrigin, changes];
   state.change = async limit => {
     const before = state.mutations, end = performance.now() + limit;
     while (state.mutations === before && performance.now() < end) await frame(false);

@@ -43,17 +43,20 @@ def available() -> bool:
 
 
 @contextmanager
-def serving(*, slots: int = 4, context: int = 4096, port: int = 0, threads: int = 1, adapter: Path | None = None) -> Iterator[LlamaServer]:
-    """Run a server with `slots` slots of `context` tokens each. Port 0 is any free one. Raises RuntimeError where it does not start.
+def serving(
+    *, slots: int = 4, context: int = 4096, port: int = 0, threads: int = 1, weights: Path | None = None, adapter: Path | None = None
+) -> Iterator[LlamaServer]:
+    """Run a server with `slots` slots of `context` tokens each. Port 0 is any free one. Raises RuntimeError if it does not start.
 
-    adapter: a LoRA adapter as GGUF; None for none.
+    `weights`: a GGUF file; None for SmolLM2. `adapter`: a LoRA adapter as GGUF; None for none.
     """
     with tempfile.TemporaryFile("w+") as log:
         command = [
             str(PYTHON),
             str(ROOT / "bench" / "_serve_llamacpp.py"),
             *map(str, (port, slots, context, threads)),
-            *([str(adapter)] if adapter else []),
+            str(weights or ""),
+            str(adapter or ""),
         ]
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True)
         try:

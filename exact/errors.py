@@ -72,6 +72,11 @@ class ActionError(ExactError):
     The state of the environment is unchanged. The text goes back to the policy, so it names the fault and the valid forms.
     """
 
+    form: str = ""
+    """Sentence that asks for the form of an answer, with no word of the page in it. Empty unless an answer was read."""
+    only_form: bool = False
+    """Whether the answer lacks the form and nothing else, so that `form` alone goes back to the model."""
+
 
 class SecretRefused(ActionError):
     """A placeholder of a secret in an action whose target belongs to an origin that the secret is not bound to. Nothing was typed."""
@@ -99,6 +104,9 @@ class AnswerError(ModelError):
     For a model of the agent it is the agent's own fault: an attempt that cannot go on ends in its present state and is scored. If the model
     scores the task, the attempt has no score.
     """
+
+    form: str = ""
+    """Sentence that asks for the form of the answer, with no word of the page or of the answer in it."""
 
 
 class PromptRefused(AnswerError):

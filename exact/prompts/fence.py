@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -15,6 +15,20 @@ MAX_CHARACTERS = 24_000
 
 _BRACKETS = str.maketrans({**dict.fromkeys("⟦〚⟬⦗【", "["), **dict.fromkeys("⟧〛⟭⦘】", "]")})
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
+_FENCED = re.compile(r"⟦(?P<mark>(?P<label>[^⟦⟧/\n][^⟦⟧\n]*) \w+)⟧\n(?P<body>.*?)\n⟦/(?P=mark)⟧(?P<below>(?:\n[^\n⟦]+){0,2})", re.S)
+"""Matches a fence, with the two lines below it: the thought and the action of an example."""
+_DECIDES = re.compile(r"\b(?:action|verdict|better|check|grade|real|lesson|expected|injection)\b", re.I)
+"""Matches the words of lines that are read as a decision."""
+_DRESS = " \t\r>*_#`\"'“”‘’-"
+"""Characters around a line that do not tell it from another."""
+_NUMBER, _MARKS = re.compile(r"\d+"), re.compile(r"[\"'“”‘’]")
+_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
+_PREFIX = re.compile(r"^\w+ 0: ")
+"""Matches the number of a line of an example."""
+_OF_SCALE = re.compile(r"[a-e] ")
+"""Matches a line of a scale of grades, which an answer may give in place of the letter."""
+LEAST_REPEATED = 6
+"""Words from which a line that equals one of the instructions is a copy of it. Shorter ones, such as `Verdict: C`, may be an answer."""
 _CUTS: ContextVar[list[str] | None] = ContextVar("cuts", default=None)
 
 
@@ -72,3 +86,54 @@ def _note_cut(characters: int, what: str) -> None:
     noted = _CUTS.get()
     if noted is not None:
         noted.append(f"{characters} characters of {what}")
+
+
+def without_echo(answer: str, prompts: Iterable[str]) -> str:
+    """Return an answer with spaces in place of the lines that repeat its prompts, so that they are not read as its decisions.
+
+    Such a line begins with one of the instructions; or, above the answer's last line, it stands in the data between the prompts' fences, or
+    is an example's action. The last line is the answer's own: prompts ask for the decision there, and a page must not be able to veto it.
+    """
+    lines = answer.split("\n")
+    last = max((at for at, line in enumerate(lines) if line.strip()), default=0)
+    if not any(len(line.split()) >= LEAST_REPEATED or (at < last and _DECIDES.search(line)) for at, line in enumerate(lines)):
+        return answer
+    data, examples, instructions = "", set[str](), set[str]()
+    for prompt in prompts:
+        for fenced in _FENCED.finditer(prompt):
+            data += f"\n{fenced['body']}"
+            if fenced["label"] == "error":  # it is of ours
+                prompt += f"\n{fenced['body']}"
+            if fenced["label"] == "example":
+                examples.add(_bare(fenced["below"].rpartition("\n")[2]))
+        own = _FENCED.sub(lambda each: "" if each["label"] == "example" else each["below"], prompt)
+        instructions |= {bare for line in own.split("\n") if len((bare := _unnumbered(line)).split()) >= LEAST_REPEATED}
+    data = " ".join(data.casefold().replace('\\"', '"').split())
+    instructions |= {form for each in instructions if len((form := _PREFIX.sub("", each)).split()) >= LEAST_REPEATED}
+    copied = tuple(each for each in instructions if not _OF_SCALE.match(each))
+
+    def repeats(line: str, *, final: bool) -> bool:
+        bare = _bare(line)
+        return _unnumbered(line).startswith(copied) or (
+            not final and _DECIDES.search(line) is not None and (bare in examples or _stands_in(bare, data))
+        )
+
+    def without(line: str) -> str:
+        return _STRING.sub(lambda found: f'"{" " * (len(found[0]) - 2)}"' if _unnumbered(found[0]).startswith(copied) else found[0], line)
+
+    return "\n".join(" " * len(line) if repeats(line, final=at == last) else without(line) for at, line in enumerate(lines))
+
+
+def _bare(line: str) -> str:
+    """Return a line without the characters around it, in lower case, with single spaces."""
+    return " ".join(line.strip(_DRESS).casefold().split())
+
+
+def _unnumbered(line: str) -> str:
+    """Return a bare line without quotation marks, and with 0 in place of each number: a copied example may have others."""
+    return _NUMBER.sub("0", _MARKS.sub("", _bare(line)))
+
+
+def _stands_in(line: str, data: str) -> bool:
+    """Return whether a line of two words or more stands in a text, and not inside of a word."""
+    return " " in line and re.search(rf"(?<!\w){re.escape(line)}(?!\w)", data) is not None

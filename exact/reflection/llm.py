@@ -14,7 +14,7 @@ from exact.context import Context, Reflection
 from exact.errors import AnswerError
 from exact.models.base import ChatModel, ChatRequest, Sampling
 from exact.models.reasoning import final_answer
-from exact.prompts.ask import ask
+from exact.prompts.ask import ask, asks
 from exact.prompts.library import render_prompt
 from exact.reflection.base import Kind, Surprise
 from exact.reflection.record import WORDS, action_label, clipped, reflection_record
@@ -94,6 +94,7 @@ class LLMReflector:
         return msgspec.structs.replace(surprise, step=step, after=after), notes, more
 
 
+@asks(f"write the word Expected, a colon, and at most {WORDS} words on what the next state should show")
 def parse_expectation(text: str) -> str:
     """Return the text after `Expected:`, or all of it without that mark. Raises AnswerError if it is empty, double or too long."""
     said = _parts(text)
@@ -103,11 +104,14 @@ def parse_expectation(text: str) -> str:
     found = marked[0] if marked else said[0][1]
     if not found:
         raise AnswerError("nothing follows Expected: write one sentence")
+    if found.endswith("?"):
+        raise AnswerError("the expectation is a question: say what the next state should show")
     if (count := len(found.split())) > WORDS:
         raise AnswerError(f"the expectation has {count} words: write at most {WORDS}")
     return found
 
 
+@asks(f"write the word Real, a colon and one sentence; then the word Lesson, a colon and at most {WORDS} words that begin with When")
 def parse_reflection(text: str) -> Written:
     """Return the parts `Real:` and `Lesson:` of an answer.
 

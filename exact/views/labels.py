@@ -17,7 +17,9 @@ from exact.views.prune import INTERACTIVE
 
 NAME = 60
 """Most characters of an element's name in an action. A longer one is cut, and ends with an ellipsis."""
-REFERENCE = '"name" role [id]'
+ROLE = "role"
+"""Word that stands for a role in `REFERENCE`, which answers copy."""
+REFERENCE = f'"name" {ROLE} [id]'
 """Form of a reference to an element, for prompts."""
 
 _LINE = re.compile(r'^(?P<indent> *)\[(?P<id>[\w:.-]+)\] (?P<role>\S+)(?: (?P<name>"(?:[^"\\]|\\.)*"))?(?= |$)', re.M)
@@ -108,6 +110,7 @@ def _named(found: re.Match[str], elements: Sequence[Element]) -> Element:
             raise ActionError(f"there is no element [{found['alone']}] in the current observation: name one that it lists")
         return by_id[found["alone"]]
     label, role, id = _text(found["label"]), found["role"] or found["before"] or "", found["id"]
+    role = "" if role == ROLE else role
     if id in by_id and _fits(by_id[id], label):
         return by_id[id]
     fit = [element for element in elements if _fits(element, label) and role.lower() in ("", element.role.lower())]
@@ -125,8 +128,11 @@ def _named(found: re.Match[str], elements: Sequence[Element]) -> Element:
 
 
 def _fits(element: Element, label: str) -> bool:
-    """Return whether a label is an element's name, up to case and space. One that ends with an ellipsis may be its beginning."""
-    name, given = " ".join(element.name.split()).casefold(), " ".join(label.split()).casefold()
+    """Return whether a label is the name of an element, or the role of one without a name, up to case and space.
+
+    One that ends with an ellipsis may be the beginning of the name.
+    """
+    name, given = " ".join((element.name or element.role).split()).casefold(), " ".join(label.split()).casefold()
     return name == given or (len(given) > 1 and given.endswith("…") and name.startswith(given[:-1].rstrip()))
 
 

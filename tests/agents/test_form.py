@@ -45,7 +45,7 @@ def test_the_label_of_the_line_may_stand_before_the_action():
     assert action("Action: click [2]").action.key == "click [2]"
 
 
-@pytest.mark.parametrize("said", ["click [9]", "Action: click [1]\nAction: click [2]", "dance [1]", "", "click [2] and click [3]"])
+@pytest.mark.parametrize("said", ["click [9]", "Action: click [1]\nor\nAction: click [2]", "dance [1]", "", "click [2] and click [3]"])
 def test_an_unusable_action_in_an_object_is_an_error(said):
     with pytest.raises(ActionError):
         action(said)

@@ -73,12 +73,13 @@ def test_a_label_that_is_ambiguous_unknown_or_another_elements_is_reported(text,
     assert told in str(caught.value)
 
 
-def test_an_answer_is_read_by_label_only_where_that_is_configured():
+def test_an_answer_is_read_by_label_also_where_ids_are_asked_for():
     answer = 'Thought: so.\nAction: click "Previous" button'
-    assert parse_action(answer, BROWSER_ACTIONS, SEEN, labels=True).action.key == "click [1]"
+    for labels in (True, False):
+        assert parse_action(answer, BROWSER_ACTIONS, SEEN, labels=labels).action.key == "click [1]"
     with pytest.raises(ActionError, match="does not fit: write click"):
-        parse_action(answer, BROWSER_ACTIONS, SEEN)
-    with pytest.raises(ActionError, match=r'such as `Action: click "name" role \[id\]`'):
+        parse_action('Action: click "OK"', BROWSER_ACTIONS, SEEN)
+    with pytest.raises(ActionError, match="no line that begins with `Action:`"):
         parse_action("I click it.", BROWSER_ACTIONS, SEEN, labels=True)
     listed = parse_actions('Action (60%): click "Previous"\nAction (9%): click "OK" link', BROWSER_ACTIONS, SEEN, labels=True)
     assert [one.chosen.action.key for one in listed] == ["click [1]", "click [4]"]

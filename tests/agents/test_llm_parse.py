@@ -63,7 +63,7 @@ def test_an_end_mark_in_quoted_text_is_text(typed):
     [
         ("", "no line"),
         ("I would click [2]", "no line that begins with `Action:`"),
-        ("Action: click [2]\nAction: click [1]", "2 lines"),
+        ("Action: click [2]\nor\nAction: click [1]", "2 lines"),
         ("Action: click [2] and click [1]", "write click [id]"),
         ("Action: tap [2]", "unknown action 'tap'"),
         ("Action: click [9]", "no element [9]"),

@@ -54,7 +54,7 @@ async def test_reflections_recalled_for_any_sibling_are_shown_once():
 
 async def test_an_answer_that_omits_a_sibling_is_rejected():
     for answer, says in [
-        ("Verdict 1: A", "`Verdict 2"),
+        ("Verdict 1: A", "verdict 2 is missing"),
         ("Verdict 1: A\nVerdict 1: B\nVerdict 2: A\nVerdict 3: A", "verdict 1 has no clear"),
     ]:
         value, model = judging(answer)

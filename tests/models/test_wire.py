@@ -53,10 +53,32 @@ def test_a_message_without_text_is_an_empty_choice(message):
         ({"prompt_tokens": 12, "completion_tokens": 3, "prompt_tokens_details": None}, Usage(input_tokens=12, output_tokens=3)),
         ({"prompt_tokens": "many"}, Usage()),
         ([], Usage()),
+        ({"input_tokens": 12, "output_tokens": 3}, Usage(input_tokens=12, output_tokens=3)),
+        ({"promptTokenCount": 12, "candidatesTokenCount": 3, "totalTokenCount": 15}, Usage(input_tokens=12, output_tokens=3)),
+        ({"prompt_tokens": 12, "total_tokens": 15}, Usage(input_tokens=12, output_tokens=3)),
+        ({"completion_tokens": 3, "total_tokens": 15}, Usage(input_tokens=12, output_tokens=3)),
+        ({"total_tokens": 15}, Usage(input_tokens=14, output_tokens=1)),
+        ({"total_tokens": -15}, Usage()),
     ],
 )
 def test_usage_is_read_as_far_as_it_reads(usage, read_as):
     assert read({"content": "a"}, usage=usage).usage == read_as
+
+
+def test_usage_beside_the_choices_is_read():
+    told = {"choices": [{"message": {"content": "a"}}], "prompt_eval_count": 12, "eval_count": 3}
+    assert answer(json.dumps(told)).usage == Usage(input_tokens=12, output_tokens=3)
+
+
+@pytest.mark.parametrize(("logprobs", "tokens"), [(False, 5), (True, 7)])
+def test_the_tokens_of_all_choices_count_where_a_server_reports_the_first_ones(logprobs, tokens):
+    choices = [
+        {"message": {"content": text}, "logprobs": {"content": [{"token": "x", "logprob": -0.1}] * many if logprobs else []}}
+        for text, many in (("Buy it", 2), ("Buy it now", 5))
+    ]
+    data = {"choices": choices, "timings": {"predicted_n": 2}}
+    assert answer(json.dumps(data | {"usage": {"prompt_tokens": 9, "completion_tokens": 2}})).usage.output_tokens == tokens
+    assert answer(json.dumps(data | {"usage": {"prompt_tokens": 9, "completion_tokens": 8}})).usage.output_tokens == 8
 
 
 def test_choices_without_an_index_stay_in_order():

@@ -85,7 +85,7 @@ async def test_the_questions_depend_on_the_kind_of_reflection():
 
 async def test_a_reflection_that_is_too_long_is_sent_back():
     long = f"Expected: a.\nReal: b.\nLesson: When {'word ' * 101}"
-    reflection, model = await reflected(lambda question, sample: GOOD if "102 words" in question.text else long)
+    reflection, model = await reflected(lambda question, sample: GOOD if "Answer again: write the word Real" in question.text else long)
     assert len(model.requests) == 3 and reflection.text.startswith("When a size")
 
 

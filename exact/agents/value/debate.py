@@ -15,12 +15,12 @@ from exact.agents import form, roles
 from exact.agents.parse import parse_argument, parse_grade
 from exact.agents.request import state_request
 from exact.agents.value.logprob import read_verdicts
-from exact.agents.value.samples import Order, ValueSample, aggregate, grade_scale, sample_until_precise
+from exact.agents.value.samples import Order, ValueSample, aggregate, counted, grade_scale, sample_until_precise
 from exact.config import ValueConfig, ViewConfig
 from exact.context import Argument, Context, Evaluation
 from exact.models.base import ChatModel, Sampling
 from exact.models.retry import all_results
-from exact.prompts.ask import ask
+from exact.prompts.ask import ask, whole_sentences
 
 Side = Literal["for", "against"]
 ORDERS: tuple[Order, Order] = ("for first", "against first")
@@ -77,7 +77,7 @@ class DebateValue:
             "debater", context, self._view, speaker.sampling, role=role, samples=1, model=speaker.model.name, more=number, side=side,
             heard=arguments,
         )  # fmt: skip
-        [text] = await ask(speaker.model, request, parse_argument, seed=context.seed)
+        [text] = await ask(speaker.model, request, parse_argument, seed=context.seed, cut=whole_sentences)
         return Argument(side=side, text=text, round=number)
 
     async def _grades(self, context: Context, arguments: tuple[Argument, ...], more: int, count: int) -> list[ValueSample]:
@@ -97,7 +97,7 @@ class DebateValue:
         if one_token:
             return await read_verdicts(speaker.model, request, seed=context.seed, first=not more, judge=judge, order=order)
         graded = await ask(speaker.model, request, self._parse, seed=context.seed)
-        return [ValueSample(one.value, one.reasoning, judge, order) for one in graded]
+        return counted([ValueSample(one.value, one.reasoning, judge, order) for one in graded], count)
 
     def _transcript_line(self, sample: ValueSample) -> str:
         """Return one grade as a line of the transcript."""

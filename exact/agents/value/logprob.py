@@ -16,12 +16,12 @@ import msgspec
 
 from exact.agents.parse import parse_yes_or_no
 from exact.agents.request import state_request
-from exact.agents.value.samples import Order, ValueSample, aggregate, sample_until_precise
+from exact.agents.value.samples import Order, ValueSample, aggregate, counted, sample_until_precise
 from exact.config import ValueConfig, ViewConfig
 from exact.context import Context, Evaluation
 from exact.errors import AnswerError, ModelError
 from exact.models.base import ChatModel, ChatRequest, Choice, Sampling, TokenChance
-from exact.prompts.ask import read_choices
+from exact.prompts.ask import asks, read_choices
 
 LISTED = 20
 """Likeliest tokens that are requested. Spellings of yes and no share the probability between them."""
@@ -72,7 +72,7 @@ async def read_verdicts(
     sampling = msgspec.structs.replace(request.sampling, logprobs=False, max_tokens=_WORD_TOKENS)
     answers = await read_choices(model, msgspec.structs.replace(request, sampling=sampling), _first_word, seed=seed)
     note = f"counted, because {model.name} listed no likeliest tokens"
-    return [ValueSample(float(yes), f"{'yes' if yes else 'no'}, {note}", judge, order) for _, yes in answers]
+    return counted([ValueSample(float(yes), f"{'yes' if yes else 'no'}, {note}", judge, order) for _, yes in answers], sampling.n)
 
 
 def _one_token(request: ChatRequest) -> ChatRequest:
@@ -93,6 +93,7 @@ def _first_word(choice: Choice) -> bool:
     return parse_yes_or_no(choice.text)
 
 
+@asks("write the word yes or the word no, and nothing else")
 def yes_probability(listed: Sequence[TokenChance]) -> float:
     """Return P(yes) / (P(yes) + P(no)), each summed over its spellings: `yes`, ` Yes`, `YES.`.
 

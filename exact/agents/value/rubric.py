@@ -11,7 +11,7 @@ import msgspec
 from exact.agents import form
 from exact.agents.parse import CheckAnswer, parse_check_answers, parse_checks
 from exact.agents.request import state_request
-from exact.agents.value.samples import ValueSample, aggregate, sample_until_precise
+from exact.agents.value.samples import ValueSample, aggregate, counted, sample_until_precise
 from exact.config import ValueConfig, ViewConfig
 from exact.context import Context, Evaluation
 from exact.models.base import ChatModel, ChatRequest, Sampling
@@ -45,7 +45,7 @@ class RubricValue:
             more=more, checks=checks, form=form.CHECK_ANSWERS,
         )  # fmt: skip
         answers = await ask(self._model, request, partial(parse_check_answers, checks=len(checks)), seed=context.seed)
-        return [self._sample(checks, met, context) for met in answers]
+        return counted([self._sample(checks, met, context) for met in answers], count)
 
     async def _checks_of(self, context: Context) -> tuple[str, ...]:
         """Return the task's checks. Concurrent callers share one request."""

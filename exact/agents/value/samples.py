@@ -28,6 +28,18 @@ class ValueSample(NamedTuple):
     """Side whose argument the judge read first. Empty without a debate."""
     exact: bool = False
     """Whether another sample would say the same: it was read from probabilities and not drawn."""
+    unread: int = 0
+    """Number of further samples of the same question that could not be read."""
+
+
+UNREAD = 1 / 12
+"""Variance of a sample that could not be read: it might have been any value in [0, 1]."""
+
+
+def counted(samples: Sequence[ValueSample], drawn: int) -> list[ValueSample]:
+    """Return the samples of one question of which `drawn` were drawn. The first one has the number of those that could not be read."""
+    first, *others = samples
+    return [first._replace(unread=max(0, drawn - len(samples))), *others]
 
 
 class SamplingLimits(Protocol):
@@ -52,7 +64,8 @@ async def sample_until_precise(draw: Callable[[int, int], Awaitable[Sequence[Val
         count = limits.samples if not number else min(limits.samples, limits.most - drawn)
         samples += await draw(number, count)
         drawn += count
-        if drawn >= limits.most or len(samples) == 1 or all(one.exact for one in samples) or standard_error(samples) <= limits.threshold:
+        alone = len(samples) == 1 and not samples[0].unread
+        if drawn >= limits.most or alone or all(one.exact for one in samples) or standard_error(samples) <= limits.threshold:
             return samples
     raise AssertionError("the loop ends by its bound")
 
@@ -60,8 +73,10 @@ async def sample_until_precise(draw: Callable[[int, int], Awaitable[Sequence[Val
 def aggregate(samples: Sequence[ValueSample], arguments: tuple[Argument, ...] = (), judges: tuple[str, ...] = ()) -> Evaluation:
     """Return the mean over judges of the mean over orders of the mean over samples. Every judge and every order has equal weight.
 
-    The rationale is that of the sample nearest to the value, the first of equals. `samples` is not empty.
+    Samples that could not be read do not move the value, and add to its spread. The rationale is that of the sample nearest to the value,
+    the first of equals. `samples` is not empty.
     """
+    unread = sum(one.unread for one in samples)
     values = tuple(one.value for one in samples)
     means = [_mean_over_orders([one for one in samples if one.judge == judge]) for judge in sorted({one.judge for one in samples})]
     value = min(1.0, max(0.0, statistics.fmean(means)))
@@ -70,7 +85,7 @@ def aggregate(samples: Sequence[ValueSample], arguments: tuple[Argument, ...] = 
         value=value,
         rationale=nearest.reasoning,
         samples=values,
-        disagreement=statistics.pstdev(values),
+        disagreement=math.sqrt((statistics.pvariance(values) * len(values) + unread * UNREAD) / (len(values) + unread)),
         order_effect=order_effect(samples),
         within=_within(samples),
         between=statistics.pstdev(means),
@@ -93,10 +108,10 @@ def order_effect(samples: Sequence[ValueSample]) -> float:
 def standard_error(samples: Sequence[ValueSample]) -> float:
     """Return the standard error of the value, from the spread within each judge and order.
 
-    Infinite if no judge has two samples in the same order.
+    Infinite if no judge has two samples in the same order and all were read.
     """
     cells = [cell for cell in _cells(samples) if len(cell) > 1]
-    if not cells:
+    if not cells and not any(one.unread for one in samples):
         return float("inf")
     return _within(samples) / math.sqrt(len(samples))
 
@@ -106,10 +121,14 @@ def _mean_over_orders(samples: Sequence[ValueSample]) -> float:
 
 
 def _within(samples: Sequence[ValueSample]) -> float:
-    """Return the standard deviation within cells, pooled by sum of squares. A cell of one sample contributes nothing."""
+    """Return the standard deviation within cells, pooled by sum of squares. A cell of one sample contributes nothing.
+
+    A sample that could not be read contributes UNREAD.
+    """
     cells = [cell for cell in _cells(samples) if len(cell) > 1]
-    free = sum(len(cell) - 1 for cell in cells)
-    squares = sum((value - statistics.fmean(cell)) ** 2 for cell in cells for value in cell)
+    unread = sum(one.unread for one in samples)
+    free = sum(len(cell) - 1 for cell in cells) + unread
+    squares = sum((value - statistics.fmean(cell)) ** 2 for cell in cells for value in cell) + unread * UNREAD
     return min(0.5, math.sqrt(squares / free)) if free else 0.0
 
 

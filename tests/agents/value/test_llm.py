@@ -17,7 +17,7 @@ async def test_the_value_is_the_mean_of_the_grades_that_parse():
     model = samples("fine\nVerdict: A", "open\nVerdict: C", "half\nVerdict: C", "who knows")
     got = await LLMValue(model, ValueConfig(samples=4, threshold=0.5)).evaluate(context())
     assert got.samples == (1.0, 0.5, 0.5) and got.value == pytest.approx(2 / 3)
-    assert got.disagreement == pytest.approx(0.2357, abs=1e-4) and got.rationale == "open"
+    assert got.disagreement == pytest.approx(0.25) and got.rationale == "open"
 
 
 async def test_differing_grades_trigger_more_samples_and_agreeing_ones_do_not():

@@ -61,7 +61,7 @@ async def test_a_judge_that_says_something_else_is_told_and_then_an_answer_error
     model = ScriptedModel(lambda question, sample: Reply(text="The", finish="length", top_logprobs=(chances(The=0.9),)))
     with pytest.raises(AnswerError, match=r"asked 3 times: .*but with 'The'"):
         await value(model).evaluate(context())
-    assert "neither yes nor no" in model.requests[1].messages[-1].parts[0].text
+    assert "the word yes or the word no" in model.requests[1].messages[-1].parts[0].text
 
 
 async def test_answers_are_counted_where_no_likeliest_tokens_are_listed():

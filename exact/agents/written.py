@@ -1,0 +1,162 @@
+"""Actions as an answer writes them: lines `Action: ...`, lines that are nothing but an action, objects, and plans of several."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from exact.action import Action, ActionSpace
+from exact.agents.form import embedded, narrow, text_of
+from exact.errors import ActionError
+
+ACTION = re.compile(
+    r"^[ \t>*_#`-]*(?:(?P<number>\d{1,2})[.)][ \t]*)?action[ \t]*(?P<place>\d{1,2})?[ \t*_`]*[:：][ \t*]*(?P<rest>[^\n]*)$", re.I | re.M
+)
+"""Matches a line that says that it holds an action."""
+_BARE = re.compile(r"^[ \t>*_#`-]*(?:(?P<number>\d{1,2})[.)][ \t]*)?(?P<rest>[A-Za-z_]+(?:[ \t]+[^\n]*)?)$", re.M)
+"""Matches a line that may be nothing but an action."""
+_BLOCK = re.compile(r"\s*```[^\n]*\n(?P<code>.*?)\n?[ \t]*```[ \t]*(?:\n|\Z)", re.S)
+_CLOSED_QUOTE = re.compile(r""""(?:[^"\\]|\\.)*"|“[^”]*”|(?<=\s)'(?:[^'\\]|\\.)*'""")
+_OPEN_QUOTE = re.compile(r"[\"“]")
+_UNTIL_STRAIGHT, _UNTIL_CURLY = re.compile(r'(?:[^"\\]|\\.)*"', re.S), re.compile(r"[^”]*”")
+_NEXT_LINE = re.compile(r"(?:[ \t`*\r]*\n)*[^\n]*")
+_AROUND = "`* \t\r\n"
+"""Characters that dress an action."""
+
+
+class Written(NamedTuple):
+    """An action of an answer."""
+
+    begins: int
+    ends: int
+    number: int
+    """Number before it; 0 if there is none."""
+    says_so: bool
+    """Whether its line begins with `Action:`."""
+    action: Action | ActionError
+    """The action, or the reason why it cannot be read."""
+
+
+def plans(answer: str, actions: ActionSpace, read: Callable[[str], Action]) -> list[list[Written]]:
+    """Return the actions of an answer in plans: lines `Action:` one below the other, or lines numbered one by one. Others stand alone.
+
+    `read` returns the action of a text. Raises nothing: an action that cannot be read is there with its error.
+    """
+    found = list[list[Written]]()
+    for each in _written(answer, actions, read):
+        last = found[-1][-1] if found else None
+        if last and (_is_below(last, each, answer) or (last.number and each.number == last.number + 1)):
+            found[-1].append(each)
+        else:
+            found.append([each])
+    return found
+
+
+def _is_below(last: Written, each: Written, answer: str) -> bool:
+    return last.says_so and each.says_so and not answer[last.ends : each.begins].strip(_AROUND)
+
+
+def first(plan: Sequence[Written], actions: ActionSpace) -> Action | ActionError:
+    """Return the first action of a plan, or an error: its own if it stands alone, and if it ends the attempt and others follow."""
+    action = plan[0].action
+    if isinstance(action, ActionError) or all(isinstance(other.action, Action) and other.action.key == action.key for other in plan):
+        return action
+    return ActionError("the first action ends the attempt, and others follow") if actions.is_final(action) else action
+
+
+def line_end(line: re.Match[str], answer: str, actions: ActionSpace) -> int:
+    """Return the end of an action in the answer, including the code block or the rest of the quoted text below its line."""
+    below = answer[line.end() :]
+    if actions.code and line["rest"].strip("`* \t\r") == actions.code.name:
+        block = _BLOCK.match(below)
+        return line.end() + (block.end() if block else 0)
+    return line.end() + len(_quoted_rest(line["rest"], below))
+
+
+def outside_code(lines: list[re.Match[str]], answer: str, actions: ActionSpace) -> list[re.Match[str]]:
+    """Return the lines that are not inside the code block or the quoted text of an earlier line."""
+    found, end = list[re.Match[str]](), 0
+    for line in lines:
+        if line.start() >= end:
+            found.append(line)
+            end = line_end(line, answer, actions)
+    return found
+
+
+def _written(answer: str, actions: ActionSpace, read: Callable[[str], Action]) -> Iterator[Written]:
+    """Yield the actions in order: lines that say so, and lines that are nothing else; then objects that hold one."""
+    marked = {line.start(): line for line in outside_code(list(ACTION.finditer(answer)), answer, actions)}
+    end = 0
+    for line in sorted((*marked.values(), *_BARE.finditer(answer)), key=lambda each: each.start()):
+        if line.start() in marked:
+            end = line_end(line, answer, actions)
+            if not line["rest"].strip(_AROUND):  # the action is the next line
+                end = found.end() if (found := _NEXT_LINE.match(answer, end)) else end
+            yield Written(line.start(), end, _number(line), True, _read(line, answer, actions, read))
+        elif line.start() >= end:
+            with contextlib.suppress(ActionError):
+                action = read(_plain(line["rest"].strip(_AROUND), actions))
+                yield Written(line.start(), line.end(), _number(line), False, action)
+    for begins, said in embedded(answer, "action"):
+        with contextlib.suppress(ActionError):
+            yield Written(begins, begins, 0, False, read(_plain(text_of(said["action"]), actions)))
+
+
+def _number(line: re.Match[str]) -> int:
+    return int(line["number"] or line.groupdict().get("place") or 0)
+
+
+def _read(line: re.Match[str], answer: str, actions: ActionSpace, read: Callable[[str], Action]) -> Action | ActionError:
+    """Return the action of a line, with the code block or the rest of the quoted text below it, or the error."""
+    below = answer[line.end() :]
+    try:
+        return _code_action(line["rest"], below, actions) or read(_plain(_action_text(line["rest"], below), actions))
+    except ActionError as error:
+        return error
+
+
+def _code_action(rest: str, below: str, actions: ActionSpace) -> Action | None:
+    """Return the action whose code is in the block below, or None if the verb takes no code.
+
+    Raises ActionError if the block is missing.
+    """
+    verb = actions.code
+    if verb is None or rest.strip("`* \t\r") != verb.name:
+        return None
+    block = _BLOCK.match(below)
+    if block is None:
+        raise ActionError(f"there is no block below `Action: {verb.name}`: write the code between ```{verb.code} and ```")
+    return actions.action(verb.name, block["code"])
+
+
+def _action_text(rest: str, below: str) -> str:
+    """Return the text after `Action:`, with the lines below that end its quoted text.
+
+    If it is empty or opens a fence, return the first line below.
+    """
+    if inline := (rest + _quoted_rest(rest, below)).strip(_AROUND):
+        return inline
+    lines = (line.strip("`* \t\r") for line in below.split("\n"))
+    return next((line for line in lines if line), "")
+
+
+def _plain(text: str, actions: ActionSpace) -> str:
+    """Return an action's text with its verb in lower case and, outside of quoted texts, with full-width punctuation as ASCII."""
+    parts, at = list[str](), 0
+    for quoted in _CLOSED_QUOTE.finditer(text):
+        parts += (narrow(text[at : quoted.start()]), quoted[0])
+        at = quoted.end()
+    whole = "".join((*parts, narrow(text[at:])))
+    verb = whole.split(maxsplit=1)[0] if whole.strip() else ""
+    return whole.replace(verb, verb.lower(), 1) if verb not in actions.verbs and verb.lower() in actions.verbs else whole
+
+
+def _quoted_rest(rest: str, below: str) -> str:
+    """Return the text below a line up to the quotation mark that closes the one in the line; empty if the line opens none."""
+    opened = _OPEN_QUOTE.search(_CLOSED_QUOTE.sub("", rest))
+    if opened is None:
+        return ""
+    closed = (_UNTIL_CURLY if opened[0] == "“" else _UNTIL_STRAIGHT).match(below)
+    return closed[0] if closed else ""

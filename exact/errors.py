@@ -107,6 +107,8 @@ class AnswerError(ModelError):
 
     form: str = ""
     """Sentence that asks for the form of the answer, with no word of the page or of the answer in it."""
+    tells: bool = False
+    """Whether the fault goes back to the model too, in a fence: where an object does not fit the schema."""
 
 
 class PromptRefused(AnswerError):

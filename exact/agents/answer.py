@@ -16,7 +16,7 @@ from exact.config import ViewConfig
 from exact.context import Context
 from exact.errors import AnswerError, UsageError
 from exact.models.base import AnswerForm, ChatModel, Sampling
-from exact.prompts.ask import ask
+from exact.prompts.ask import ask, asks
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator  # type: ignore[import-untyped]
@@ -56,10 +56,11 @@ class Answerer:
             "answer", context, self._view, self._sampling, role=ROLE, samples=1, model=self._model.name, form=form, schema=schema, said=said
         )  # fmt: skip
 
+        @asks("write one JSON object that fits the schema, and nothing else")
         def parse(text: str) -> dict[str, Any]:
             found = parsed(schema, text)
             if fault := self._check(found):
-                raise AnswerError(fault)
+                raise _misfit_error(fault)
             return found
 
         [answered, *_] = await ask(self._model, request, parse, seed=context.seed)
@@ -74,10 +75,16 @@ def parsed(schema: str, text: str) -> dict[str, Any]:
     """Return the object that an answer consists of. Raises AnswerError, which names the property that does not fit."""
     found = dict(read_object(text))
     if not found:
-        raise AnswerError("that is not one JSON object: write the object and nothing else")
+        raise AnswerError("that is not one JSON object")
     if reason := misfit(schema, found):
-        raise AnswerError(reason)
+        raise _misfit_error(reason)
     return found
+
+
+def _misfit_error(reason: str) -> AnswerError:
+    error = AnswerError(reason)
+    error.tells = True
+    return error
 
 
 def plain(schema: str, said: str) -> dict[str, Any]:

@@ -26,7 +26,7 @@ _AROUND = "`* \t\r\n"
 """Characters that dress an action."""
 
 
-class Written(NamedTuple):
+class WrittenAction(NamedTuple):
     """An action of an answer."""
 
     begins: int
@@ -39,12 +39,12 @@ class Written(NamedTuple):
     """The action, or the reason why it cannot be read."""
 
 
-def plans(answer: str, actions: ActionSpace, read: Callable[[str], Action]) -> list[list[Written]]:
+def plans(answer: str, actions: ActionSpace, read: Callable[[str], Action]) -> list[list[WrittenAction]]:
     """Return the actions of an answer in plans: lines `Action:` one below the other, or lines numbered one by one. Others stand alone.
 
     `read` returns the action of a text. Raises nothing: an action that cannot be read is there with its error.
     """
-    found = list[list[Written]]()
+    found = list[list[WrittenAction]]()
     for each in _written(answer, actions, read):
         last = found[-1][-1] if found else None
         if last and (_is_below(last, each, answer) or (last.number and each.number == last.number + 1)):
@@ -54,11 +54,11 @@ def plans(answer: str, actions: ActionSpace, read: Callable[[str], Action]) -> l
     return found
 
 
-def _is_below(last: Written, each: Written, answer: str) -> bool:
+def _is_below(last: WrittenAction, each: WrittenAction, answer: str) -> bool:
     return last.says_so and each.says_so and not answer[last.ends : each.begins].strip(_AROUND)
 
 
-def first(plan: Sequence[Written], actions: ActionSpace) -> Action | ActionError:
+def first(plan: Sequence[WrittenAction], actions: ActionSpace) -> Action | ActionError:
     """Return the first action of a plan, or an error: its own if it stands alone, and if it ends the attempt and others follow."""
     action = plan[0].action
     if isinstance(action, ActionError) or all(isinstance(other.action, Action) and other.action.key == action.key for other in plan):
@@ -85,7 +85,7 @@ def outside_code(lines: list[re.Match[str]], answer: str, actions: ActionSpace) 
     return found
 
 
-def _written(answer: str, actions: ActionSpace, read: Callable[[str], Action]) -> Iterator[Written]:
+def _written(answer: str, actions: ActionSpace, read: Callable[[str], Action]) -> Iterator[WrittenAction]:
     """Yield the actions in order: lines that say so, and lines that are nothing else; then objects that hold one."""
     marked = {line.start(): line for line in outside_code(list(ACTION.finditer(answer)), answer, actions)}
     end = 0
@@ -94,14 +94,14 @@ def _written(answer: str, actions: ActionSpace, read: Callable[[str], Action]) -
             end = line_end(line, answer, actions)
             if not line["rest"].strip(_AROUND):  # the action is the next line
                 end = found.end() if (found := _NEXT_LINE.match(answer, end)) else end
-            yield Written(line.start(), end, _number(line), True, _read(line, answer, actions, read))
+            yield WrittenAction(line.start(), end, _number(line), True, _read(line, answer, actions, read))
         elif line.start() >= end:
             with contextlib.suppress(ActionError):
                 action = read(_plain(line["rest"].strip(_AROUND), actions))
-                yield Written(line.start(), line.end(), _number(line), False, action)
+                yield WrittenAction(line.start(), line.end(), _number(line), False, action)
     for begins, said in embedded(answer, "action"):
         with contextlib.suppress(ActionError):
-            yield Written(begins, begins, 0, False, read(_plain(text_of(said["action"]), actions)))
+            yield WrittenAction(begins, begins, 0, False, read(_plain(text_of(said["action"]), actions)))
 
 
 def _number(line: re.Match[str]) -> int:

@@ -111,11 +111,10 @@ async def read_choices(
     """Return the choices that parse, in order, with their parsed values; at least one.
 
     `parse` raises ActionError or AnswerError, whose `form` goes back to the model. It reads a sample without the lines that repeat the
-    prompt. A sample that the server withheld does not parse. Only
-    when no sample parses is the question asked again; with `repair` also once for the samples that do not, with the first one's error. Each
-    attempt's `sampling.seed` is drawn from (`seed`, role, node, attempt, draw). Raises AnswerError when the last attempt gives nothing
-    either, PromptRefused if the server's filter withheld all answers, and ModelError; that too if the model did not respond each time,
-    because its server gave no answer.
+    prompt. A sample that the server withheld does not parse. Only if no sample parses is the question asked again; with `repair` also once
+    for the samples that do not, with the first one's error. Each attempt's `sampling.seed` is drawn from (`seed`, role, node, attempt,
+    draw). Raises AnswerError if the last attempt gives nothing either, PromptRefused if the server's filter withheld all answers, and
+    ModelError; that too if the model did not respond each time, because its server gave no answer.
     """
     asked, shown, found, wanted = request, _NOTHING, list[tuple[Choice, T]](), request.sampling.n
     error: ActionError | AnswerError | None = None
@@ -163,12 +162,12 @@ def _again(request: ChatRequest, said: Choice, error: ActionError | AnswerError 
     """Return the question, followed by the answer that did not parse and one sentence that names the form, if there is an error.
 
     The answer has its reasoning and its calls of tools with it, unless it was cut off. The sentence stands outside of all fences, whose
-    text is data, and holds no word of the page. A fault of an action does, such as the name of an element, and stands in one.
+    text is data, and holds no word of the page. A fault of an action or of an object may, such as the name of an element: it stands in one.
     """
     if error is None:
         return request.messages
     text = said.shown if len(said.shown) <= _SHOWN else f"{said.shown[:_SHOWN]}..."
     items = () if said.finish == "length" or said.finish in _WITHHELD else said.items
-    told = isinstance(error, ActionError) and not error.only_form
+    told = error.tells if isinstance(error, AnswerError) else not error.only_form
     again = f"That cannot be used:\n{fence(str(error), 'error')}\n{error.form or AGAIN}" if told else error.form or AGAIN
     return (*request.messages, Message("assistant", (Text(text or "(nothing)"),), items), Message("user", (Text(again),)))

@@ -113,7 +113,7 @@ async def test_an_answer_is_an_object_of_the_type() -> None:
 
 @pytest.mark.parametrize(
     ("wrong", "told"),
-    [("nine to five", "not one JSON object"), ('{"opens": 9}', "'closes' is a required property"),
+    [("nine to five", "write one JSON object that fits the schema"), ('{"opens": 9}', "'closes' is a required property"),
      ('{"opens": 9, "closes": "late"}', "closes: 'late' is not of type 'integer'"), ('{"opens": 9, "closes": 5}', "it closes after noon")],
 )  # fmt: skip
 async def test_the_model_is_asked_again_with_the_fault_of_an_object(wrong: str, told: str) -> None:

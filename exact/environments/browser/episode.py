@@ -171,7 +171,8 @@ class BrowserEpisode:
         gate, page = self._new_gate(task, config, memo.flow if memo else None), memo.page if memo else None
         self.tabs.begin(config, gate, memo.downloads if memo else (), page.history if page else ())
         ids, drawn = (memo.ids.copy(), memo.drawn) if memo and page is None else (Ids(), None)
-        self.observer.begin(task, ids, memo.instruction if memo else "", drawn, memo.masked if memo and page is None else None)
+        masked = memo.masked if memo and page is None else None
+        self.observer.begin(task, ids, memo.instruction if memo else "", drawn, masked, gate.facts.flow)
         self.interaction.begin(declared_files(task), None if self.setup.one_page else self.backend.browser.clipboard())
 
     async def _load(self, memo: Memo, page: SavedPage) -> Observed:
@@ -191,7 +192,8 @@ class BrowserEpisode:
         if begins:
             await self._run_begin(task)
             await tabs.settle()
-        observe, tab = self.interaction.observe, tabs.present
+        observe, tab, flow = self.interaction.observe, tabs.present, tabs.gate.facts.flow
+        flow.places = {(tab.index, tab.traffic.documents, -number): path for number, path in enumerate(flow.places.values(), 1)}
         changed = await restore_fields(tab, page.content)
         observed = await observe(run=False)
         if observed.observation.fingerprint != memo.fingerprint and not observed.terminated:  # the changes may have to be a user's

@@ -245,12 +245,20 @@ class Interaction:
             tabs.gate.begin_typing(name, at, (*bound, *partners), tabs.present.main_frame, self._addresses, self._cookies)
         return filled
 
+    def _note_field(self, text: str, backend: int) -> None:
+        """Note whether a field of the present tab holds a secret from now on, since a text is typed there."""
+        places, tab = self.tabs.gate.facts.flow.places, self.tabs.present
+        place = tab.index, tab.traffic.documents, backend
+        places.pop(place, None)
+        if self.secrets.named(text):
+            places[place] = ""
+
     def _context(self, tab: Tab, checks: dict[NodeLocation, dict[str, Any]]) -> ActionContext:
         tabs = self.tabs
         return ActionContext(
             tab=tab, ids=self.observer.ids, width=tabs.config.width, height=tabs.config.height, others=tabs.window.others,
             focus=tabs.window.focus, refusal=lambda url: target_refusal(url, tabs.gate.rules.allowed), previous_url=tabs.back,
-            fill=self._fill, holds_secret=self.secrets.holds, files=self._files, clipboard=self._clipboard,
+            fill=self._fill, holds_secret=self.secrets.holds, note_field=self._note_field, files=self._files, clipboard=self._clipboard,
             checks=checks,
         )  # fmt: skip
 

@@ -14,13 +14,15 @@ import msgspec
 
 from exact.action import Action
 from exact.config import BrowserConfig
+from exact.environments.browser.network.flow import SecretFlow
 from exact.environments.browser.observe import capture, describe
 from exact.environments.browser.observe.describe import Identity, MaskedContent, Masks
 from exact.environments.browser.observe.dom import Document, DomNode, document_paths, intersect, scroll_places
 from exact.environments.browser.observe.drawing import DrawnState, Look, PictureMemory, look_at
 from exact.environments.browser.observe.media import read_media
+from exact.environments.browser.observe.redaction import TypedFields, is_password
 from exact.environments.browser.observe.refind import SeenPage
-from exact.environments.browser.page.cdp import script_call
+from exact.environments.browser.page.cdp import raw_send, script_call
 from exact.environments.browser.page.dialogs import Dialogs, DialogView
 from exact.environments.browser.page.downloads import Downloads
 from exact.environments.browser.page.ids import Ids, NodeLocation, SharedIds
@@ -66,6 +68,8 @@ class Observer:
         self.ids = Ids()
         self.instruction = ""
         """The instruction that the page shows; empty if the task has it."""
+        self._flow = SecretFlow()
+        """Where secrets were typed in this episode."""
         self.last_step = self._acted = ""
         """The last action and the state it was taken in. It identifies a state whose page cannot be observed."""
         self.masked = MaskedContent()
@@ -73,9 +77,14 @@ class Observer:
         """Note about the page that was opened last."""
 
     def begin(
-        self, task: Task, ids: Ids, instruction: str = "", drawn: DrawnState | None = None, masked: MaskedContent | None = None
-    ) -> None:
-        """Begin an episode: with the masks of its task, and with the other facts of the snapshot that it begins at."""
+        self, task: Task, ids: Ids, instruction: str = "", drawn: DrawnState | None = None, masked: MaskedContent | None = None,
+        flow: SecretFlow | None = None,
+    ) -> None:  # fmt: skip
+        """Begin an episode: with the masks of its task, and with the other facts of the snapshot that it begins at.
+
+        `flow`: where secrets are typed.
+        """
+        self._flow = flow or SecretFlow()
         self.masks, self._task = self._shared.for_task(task), task.id
         self.ids, self.instruction, self.drawn, self.masked, self._acted = ids, instruction, drawn, masked or MaskedContent(), ""
         self.note = ""
@@ -104,12 +113,16 @@ class Observer:
         if media := await read_media(tab, answers[0]):
             over = over or await is_over()
         self._marks = await marks
-        page = capture.build_capture(tab, self.ids, config, answers, media)
+        scrubber = self._secrets.scrubber
+        typed = self._typed(tab, scrubber)
+        page = capture.build_capture(tab, self.ids, config, answers, media, typed)
+        self._learn_places(tab, typed, page.documents)
         elements, tabs = self._secrets.elements(page.elements), self._other_urls()
         paths, url, files = self._paths(page.documents, elements, config), self._secrets.mask(page.url), self._files(downloads)
-        boxes = secret_boxes(page.documents, self._secrets.scrubber, Box(0, 0, config.width, config.height)) if config.screenshots else []
-        if screenshot is not None and boxes:
-            screenshot = await asyncio.to_thread(covered, screenshot, boxes, config.width)
+        boxes = list[Box]()
+        if screenshot is not None:
+            nodes = [*secret_nodes(page.documents, scrubber), *typed.on(page.documents)]
+            screenshot, boxes = await self._covered(tab, screenshot, nodes, config)
         step, self._acted = self._acted, ""
         self.masked = self.masked.after(step, url, elements, page.documents, self.masks.key)
         places, hidden = scroll_places(page.documents, config), self.masked.text(self._secrets.mask)
@@ -174,7 +187,8 @@ class Observer:
         """
         tab = self._window.present
         answers = await asyncio.gather(*capture.capture_commands(tab, config))
-        page = capture.build_capture(tab, self.ids, config, answers, await read_media(tab, answers[0]))
+        typed = self._typed(tab, self._secrets.scrubber)
+        page = capture.build_capture(tab, self.ids, config, answers, await read_media(tab, answers[0]), typed)
         return SeenPage(page.documents, self._secrets.elements(page.elements), self.ids, self.masks)
 
     def observe_dialog(self, dialogs: Dialogs, downloads: Downloads) -> Observation:
@@ -208,6 +222,46 @@ class Observer:
         self._targets = (*self._targets[-1:], action.elements)  # their looks change by the pointer alone
         self.last_step = self._acted = f"{without_hash(state)} {action.key}"
         self.note = ""
+
+    def _typed(self, tab: Tab, scrubber: Scrubber) -> TypedFields:
+        """Return the fields of a tab's document that hold a typed secret."""
+        here = [(place[2], path) for place, path in self._flow.places.items() if place[:2] == (tab.index, tab.traffic.documents)]
+        backends, paths = {backend for backend, _ in here if backend >= 0}, {path for backend, path in here if backend < 0}
+        return TypedFields(backends, paths, lambda text: scrubber.text(text) != text)
+
+    def _learn_places(self, tab: Tab, typed: TypedFields, documents: list[Document]) -> None:
+        """Learn ids and paths of the fields that hold a typed secret, and forget those of the tab's earlier documents."""
+        if not self._flow.places:
+            return
+        found, known = list(typed.among(documents)), document_paths(documents)
+        self._flow.places = {place: path for place, path in self._flow.places.items() if place[0] != tab.index}
+        for document, node in found:
+            self._flow.places[tab.index, tab.traffic.documents, node.backend] = known[document.frame, node.backend]
+
+    async def _covered(
+        self, tab: Tab, screenshot: bytes, nodes: Sequence[tuple[Document, DomNode]], config: BrowserConfig
+    ) -> tuple[bytes, list[Box]]:
+        """Return a screenshot in which nodes are covered, and their boxes.
+
+        The boxes are where the browser draws the nodes before and after the screenshot. If they move meanwhile, another one is taken; if
+        they always do, all of it is covered. So it is if a page is too large to be searched, and a secret was typed in this episode.
+        """
+        view = Box(0, 0, config.width, config.height)
+        if capture.is_too_large(tab) and self._flow.typed:
+            return await asyncio.to_thread(covered, screenshot, [view], config.width), [view]
+        if not nodes:
+            return screenshot, []
+        before, after = [_box(*each, view) for each in nodes], await _places(tab, nodes, view)
+        for _ in range(_TRIES):
+            if all(map(_is_near, before, after)):
+                boxes = [box for box in (*before, *after) if box is not None]
+                break
+            before = after
+            screenshot = await tab.screenshot()
+            after = await _places(tab, nodes, view)
+        else:
+            boxes = [view]
+        return (await asyncio.to_thread(covered, screenshot, boxes, config.width) if boxes else screenshot), boxes
 
     async def _as_drawn(
         self, tab: Tab, text: str, screenshot: bytes, elements: Sequence[Element], config: BrowserConfig, secret: Sequence[Box]
@@ -258,18 +312,55 @@ class Observer:
 
 _AROUND = 3.0
 """CSS pixels around a box that are covered with it: a page may move a little while it is observed."""
+_TRIES = 3
+"""Screenshots that are taken until no secret moves."""
 _UNDRAWN = ("script", "style", "template", "noscript", "head", "title")
 _BUTTONS = ("submit", "button", "reset")
 
 
-def secret_boxes(documents: Sequence[Document], scrubber: Scrubber, viewport: Box) -> list[Box]:
-    """Return the visible boxes of passwords that are filled in, and of texts and values in which a secret stands or is split."""
+def secret_nodes(documents: Sequence[Document], scrubber: Scrubber) -> list[tuple[Document, DomNode]]:
+    """Return the passwords that are filled in, and the texts and values in which a secret stands or is split."""
     drawn = [(document, *each) for document in documents for each in _texts(document)]
     texts = [text for _, _, text in drawn]
     shown = scrubber.texts(texts)
     secret = [(document, node) for (document, node, text), done in zip(drawn, shown, strict=True) if text != done]
-    secret += [(document, node) for document in documents for node in document.nodes if _is_filled_password(node)]
-    return [box for document, node in secret if (box := _box(document, node, viewport))]
+    secret += [(document, letter) for document, node in secret if (letter := _first_letter(document, node))]
+    return secret + [(document, node) for document in documents for node in document.nodes if is_password(node) and node.value]
+
+
+async def _places(tab: Tab, nodes: Sequence[tuple[Document, DomNode]], view: Box) -> list[Box | None]:
+    """Return the boxes in which the browser draws nodes now, as far as they are in view, with the transforms of all frames around them."""
+    from playwright.async_api import Error
+
+    send = raw_send(tab.cdp)
+
+    async def ask(document: Document, node: DomNode) -> Box | None:
+        drawn = _drawn(document, node)
+        if drawn.backend < 0:  # of the beginning of a large page, which is read by a script
+            return intersect(drawn.box, view)
+        try:
+            quads = (await send("DOM.getContentQuads", {"backendNodeId": drawn.backend}))["quads"]
+        except Error:  # it is not drawn
+            return None
+        return intersect(_around(quads), view)
+
+    return await asyncio.gather(*(ask(*each) for each in nodes))
+
+
+def _around(quads: Sequence[Sequence[float]]) -> Box | None:
+    """Return the box around quads, each a list of the coordinates of four corners; None if there are none."""
+    if not quads:
+        return None
+    xs, ys = ([each for quad in quads for each in quad[first::2]] for first in (0, 1))
+    return Box(min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys))
+
+
+def _is_near(one: Box | None, other: Box | None) -> bool:
+    """Return whether two boxes differ by less than is covered around them."""
+    if one is None or other is None:
+        return one is other
+    sides = ((box.x, box.y, box.x + box.width, box.y + box.height) for box in (one, other))
+    return all(abs(first - second) <= _AROUND for first, second in zip(*sides, strict=True))
 
 
 def covered(screenshot: bytes, boxes: Iterable[Box], width: int) -> bytes:
@@ -308,12 +399,19 @@ def _label(node: DomNode) -> str:
     return node.attributes.get("label") or node.attributes.get("alt") or ""
 
 
-def _is_filled_password(node: DomNode) -> bool:
-    return node.name == "input" and node.attributes.get("type", "").lower() == "password" and bool(node.value)
+def _first_letter(document: Document, node: DomNode) -> DomNode | None:
+    """Return the pseudo-element in which the first letter of a text is drawn, if it is drawn apart."""
+    children = document.nodes[node.parent : node.index] if node.parent >= 0 else ()
+    return next((each for each in children if each.name == "::first-letter"), None)
 
 
-def _box(document: Document, node: DomNode, viewport: Box) -> Box | None:
-    """Return the visible box of a node, or of the nearest element around it that has one, such as a drop-down of an option."""
+def _drawn(document: Document, node: DomNode) -> DomNode:
+    """Return a node, or the nearest element around it that has a box, such as a drop-down of an option."""
     while node.box is None and node.parent >= 0:
         node = document.nodes[node.parent]
-    return intersect(node.box, viewport)
+    return node
+
+
+def _box(document: Document, node: DomNode, view: Box) -> Box | None:
+    """Return the visible box of a node as the capture has it."""
+    return intersect(_drawn(document, node).box, view)

@@ -95,7 +95,9 @@ async def _drag_at(context: ActionContext, action: Action) -> None:
 
 async def _fill(context: ActionContext, action: Action) -> None:
     id, given = action.elements[0], str(action.args[1])
-    text = await fill_at(context, given, locate(context, id).frame)
+    place = locate(context, id)
+    text = await fill_at(context, given, place.frame)
+    context.note_field(given, place.backend)
     answer = await ask_element(context, id, script("act/focus"), text)
     if answer["done"]:
         return
@@ -113,6 +115,8 @@ async def _type(context: ActionContext, action: Action) -> None:
         raise ActionError("nothing has the focus to type in: write fill [id], or click a field first; press sends single keys to the page")
     if context.holds_secret(given):
         frame, text = await fill_at_focus(context, given)
+        for backend in await context.tab.backends(frame, script_call("page/active_element")):
+            context.note_field(given, backend)
         if await has_foreign_frames(context, given):
             accepted("focus", await context.tab.evaluate_in(frame, script_call("act/insert", text)))
             return

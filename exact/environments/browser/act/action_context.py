@@ -38,6 +38,8 @@ class ActionContext:
     may get it. Raises SecretRefused if they are not the secret's own."""
     holds_secret: Callable[[str], bool] = lambda text: False
     """Returns whether a placeholder of a secret stands in a text."""
+    note_field: Callable[[str, int], None] = lambda text, backend: None
+    """Notes that a text, with placeholders, replaces the content of a field of the tab, by its backend id."""
     files: Mapping[str, Path]
     """Files that may be uploaded, by name."""
     clipboard: Clipboard | None = None

@@ -67,6 +67,9 @@ class SecretFlow:
     """The last texts that the agent read in documents which may know a secret."""
     parts: Counter[str] = field(default_factory=Counter)
     """Number of parts of a page that documents which know a secret were sent, by origin."""
+    places: dict[tuple[int, int, int], str] = field(default_factory=dict)
+    """Fields that hold a typed secret, in whatever form the page brings it: number of tab, number of document and backend id, with the path
+    in the document once that is observed. A negative id stands for the node at the path, in a document that was loaded again."""
     repeats: int = 0
     """Number of requests to known addresses by documents that know a secret."""
 

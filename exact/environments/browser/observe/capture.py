@@ -19,7 +19,7 @@ from exact.config import BrowserConfig
 from exact.environments.browser.observe.dom import STYLES, Document, DomNode, read_documents
 from exact.environments.browser.observe.implied import accessible_node
 from exact.environments.browser.observe.media import MediaStates
-from exact.environments.browser.observe.redaction import SHOWN, Redaction
+from exact.environments.browser.observe.redaction import SHOWN, Redaction, TypedFields
 from exact.environments.browser.observe.tree import build_elements, replace_surrogates
 from exact.environments.browser.page.cdp import PageTooLarge, no_collection, raw_send, script_call
 from exact.environments.browser.page.ids import Ids
@@ -56,15 +56,18 @@ async def _part(answers: Awaitable[tuple[Any, Any]], index: int) -> Any:
 
 
 @no_collection()
-def build_capture(tab: Tab, ids: Ids, config: BrowserConfig, answers: Sequence[Any], media: MediaStates | None = None) -> Capture:
+def build_capture(
+    tab: Tab, ids: Ids, config: BrowserConfig, answers: Sequence[Any], media: MediaStates | None = None, typed: TypedFields | None = None
+) -> Capture:
     """Build the capture from the answers to `capture_commands`. New elements get new ids.
 
-    `media`: the result of `read_media` for the page. Raises PageTooLarge for elements with too much text, of a page that is not cut yet.
+    `media`: the result of `read_media` for the page. `typed`: the fields with secrets. Raises PageTooLarge for elements with too much text,
+    of a page that is not cut yet.
     """
     snapshot, *trees = answers
     documents = read_documents(snapshot, Box(0, 0, config.width, config.height))
     nodes = [node for tree in trees for node in tree["nodes"]]
-    redaction = Redaction.for_page(documents, nodes) if config.mask else None
+    redaction = Redaction.for_page(documents, nodes, typed) if config.mask or (typed and (typed.backends or typed.paths)) else None
     elements = build_elements(documents, nodes, ids, tab.index, tab.traffic.documents, redaction, media or {})
     if not is_too_large(tab):
         tab.accessible.learn(snapshot, nodes)

@@ -109,7 +109,7 @@ def _mask(documents: list[Document], index: int, around: bool) -> None:
             _mask(documents, node.content, node.masked)
 
 
-def document_paths(documents: list[Document]) -> dict[tuple[str, int], str]:
+def document_paths(documents: Sequence[Document]) -> dict[tuple[str, int], str]:
     """Return the paths of nodes in their documents, by frame and backend id.
 
     A path begins at the nearest ancestor with a unique id. It is the same for the same node of a page that is loaded twice, as far as the

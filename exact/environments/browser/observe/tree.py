@@ -226,7 +226,7 @@ def build_elements(
     if redaction:
         for draft in tree.drafts:
             draft.name = redaction.name(draft.node, draft.name)
-            draft.value = None if draft.value is None else redaction.name(draft.node, draft.value)
+            draft.value = None if draft.value is None else redaction.value(draft.node, draft.value)
     _fold(tree.drafts)
     depths: list[int] = []
     for draft in tree.drafts:

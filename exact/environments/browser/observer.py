@@ -14,7 +14,7 @@ import msgspec
 from exact.action import Action
 from exact.config import BrowserConfig
 from exact.environments.browser.observe import capture, describe
-from exact.environments.browser.observe.describe import Identity, MaskedContent, Masks
+from exact.environments.browser.observe.describe import HiddenState, Identity, Masks
 from exact.environments.browser.observe.dom import Document, DomNode, document_paths, intersect, scroll_places
 from exact.environments.browser.observe.drawing import DrawnState, Look, PictureMemory, look_at
 from exact.environments.browser.observe.media import read_media
@@ -64,16 +64,16 @@ class Observer:
         """The instruction that the page shows; empty if the task has it."""
         self.last_step = self._acted = ""
         """The last action and the state it was taken in. It identifies a state whose page cannot be observed."""
-        self.masked = MaskedContent()
+        self.hidden = HiddenState()
         self.note = ""
         """Note about the page that was opened last."""
 
     def begin(
-        self, task: Task, ids: Ids, instruction: str = "", drawn: DrawnState | None = None, masked: MaskedContent | None = None
+        self, task: Task, ids: Ids, instruction: str = "", drawn: DrawnState | None = None, hidden: HiddenState | None = None
     ) -> None:
         """Begin an episode: with the masks of its task, and with the other facts of the snapshot that it begins at."""
         self.masks, self._task = self._shared.for_task(task), task.id
-        self.ids, self.instruction, self.drawn, self.masked, self._acted = ids, instruction, drawn, masked or MaskedContent(), ""
+        self.ids, self.instruction, self.drawn, self.hidden, self._acted = ids, instruction, drawn, hidden or HiddenState(), ""
         self.note = ""
 
     async def observe_page(self, config: BrowserConfig, downloads: Downloads, terminated: str) -> tuple[Observation, bool]:
@@ -96,18 +96,22 @@ class Observer:
             over = await is_over()
         else:
             *answers, over = await asyncio.gather(*commands, is_over())
-        if media := await read_media(tab, answers[0]):
+        media, frames = await asyncio.gather(read_media(tab, answers[0]), capture.read_frames(tab, answers[0]))
+        if media:
             over = over or await is_over()
-        page = capture.build_capture(tab, self.ids, config, answers, media)
+        page = capture.build_capture(tab, self.ids, config, answers, media, frames)
         elements, tabs = self._secrets.elements(page.elements), self._other_urls()
         paths, url, files = self._paths(page.documents, elements, config), self._secrets.mask(page.url), self._files(downloads)
         boxes = secret_boxes(page.documents, self._secrets.scrubber, Box(0, 0, config.width, config.height)) if config.screenshots else []
         if screenshot is not None and boxes:
             screenshot = await asyncio.to_thread(covered, screenshot, boxes, config.width)
         step, self._acted = self._acted, ""
-        self.masked = self.masked.after(step, url, elements, page.documents, self.masks.key)
-        places, hidden = scroll_places(page.documents, config), self.masked.text(self._secrets.mask)
-        digests = describe.fingerprint(url, elements, (*tabs, *files), self.masks, paths, places, hidden)
+        self.hidden = self.hidden.after(step, url, elements, page.documents, self.masks.key)
+        places, hidden = scroll_places(page.documents, config), self.hidden.text(self._secrets.mask)
+        title = self._secrets.mask(page.title)
+        self.hidden = self.hidden.with_title(tab.index, tab.traffic.documents, title)
+        new = title if self.hidden.is_retitled(tab.index, title, self.masks) else ""
+        digests = describe.fingerprint(url, elements, (*tabs, *files), self.masks, paths, places, hidden, new)
         fingerprint = digests.fingerprint
         if screenshot is not None and not over:
             digest = without_hash(fingerprint)
@@ -125,7 +129,7 @@ class Observer:
             fingerprint=fingerprint,
             volatile=digests.volatile,
             url=url,
-            title=self._secrets.mask(page.title),
+            title=title,
             instruction=self.instruction,
             elements=elements,
             tabs=tabs,
@@ -152,7 +156,7 @@ class Observer:
             return dialogs.view(self.ids, self._window.present.index, self._secrets.mask, self.last_step)
 
         shown, tabs = look(), self._other_urls()
-        hidden = self.masked.text(self._secrets.mask)
+        hidden = self.hidden.text(self._secrets.mask)
         fingerprint = describe.fingerprint(shown.digest, shown.elements, tabs, self.masks, hidden=hidden).fingerprint
         if names := self._shared_ids.differ(self._task, fingerprint, shown.elements):
             self.ids.rename(names)

@@ -15,6 +15,7 @@ import http.client
 import ipaddress
 import re
 import time
+import unicodedata
 import urllib.request
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from typing import IO, Any
@@ -24,19 +25,26 @@ _DEFAULT_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 _WEB = {"ws": "http", "wss": "https"}
 
 
+_STOPS = re.compile("[\u3002\uff0e\uff61]")
+"""Full stops of other scripts, which separate the labels of a name too."""
+_IGNORED = re.compile("[\u00ad\u200b\u2060\ufeff\ufe00-\ufe0f]")
+"""Characters that a name does not contain, since nobody sees them."""
+
+
 def host_name(host: str) -> str:
     """Return a host name in the one form in which names are compared: lower case, no dots at its end, Unicode as punycode.
 
-    >>> host_name("Büro.Example.")
-    'xn--bro-hoa.example'
+    Characters are mapped as browsers do (UTS 46, not transitional): `ß` stays a letter of its own.
+
+    >>> host_name("Büro.Example."), host_name("straße.test")
+    ('xn--bro-hoa.example', 'xn--strae-oqa.test')
     """
     name = host.strip().lower().rstrip(".")
     if name.isascii():
         return name
-    try:
-        return name.encode("idna").decode("ascii").rstrip(".")
-    except UnicodeError:
-        return name
+    name = unicodedata.normalize("NFKC", _IGNORED.sub("", _STOPS.sub(".", name))).lower()
+    labels = (each if each.isascii() else f"xn--{each.encode('punycode').decode('ascii')}" for each in name.split("."))
+    return ".".join(labels).rstrip(".")
 
 
 def split_url(url: str) -> SplitResult:

@@ -91,12 +91,41 @@ def _whole_answer(events: list[dict[str, Any]], *, ended: bool) -> dict[str, Any
         return failed
     if found := next((each["response"] for each in reversed(events) if each.get("type") in _ENDINGS), None):
         return dict(as_object(found))
+    if found := next((as_object(each.get("message")) for each in events if each.get("type") == "message_start"), None):
+        return _whole_message(found, events)
     while len(events) > 1:
         events = [_joined(one, other) for one, other in zip_longest(events[::2], events[1::2])]
     choices = objects(events[0].get("choices")) if events else []
     if not choices or not (ended or all(each.get("finish_reason") for each in choices)):
         return None
     return events[0] | {"choices": [{"message": each.get("delta")} | each for each in choices]}
+
+
+_GROWING_BLOCKS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
+"""Texts of blocks that the events of the Messages API continue, by the type of the change."""
+
+
+def _whole_message(started: Mapping[str, Any], events: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """Return the answer of the Messages API that events make up; None if they break off before the reason for its end.
+
+    The parameters of a tool come as pieces of JSON. Raises DecodeError if these make no JSON.
+    """
+    message, blocks, inputs = dict(started), dict[int, dict[str, Any]](), dict[int, str]()
+    for event in events:
+        at, delta = whole(event.get("index")), as_object(event.get("delta"))
+        kind = as_text(delta.get("type"))
+        if event.get("type") == "content_block_start":
+            blocks[at] = dict(as_object(event.get("content_block")))
+        elif event.get("type") == "content_block_delta" and kind == "input_json_delta":
+            inputs[at] = inputs.get(at, "") + as_text(delta.get("partial_json"))
+        elif event.get("type") == "content_block_delta" and (name := _GROWING_BLOCKS.get(kind)):
+            block = blocks.setdefault(at, {"type": name})
+            block[name] = as_text(block.get(name)) + as_text(delta.get(name))
+        elif event.get("type") == "message_delta":
+            message |= {**delta, "usage": {**as_object(message.get("usage")), **as_object(event.get("usage"))}}
+    for at, text in inputs.items():
+        blocks.setdefault(at, {"type": "tool_use"})["input"] = msgspec.json.decode(text or "{}")
+    return message | {"content": [blocks[at] for at in sorted(blocks)]} if message.get("stop_reason") else None
 
 
 def _joined(one: Any, other: Any = None, name: str = "") -> Any:

@@ -123,6 +123,15 @@ def is_refused(edge: Edge) -> bool:
     return edge.closed.startswith("action")
 
 
+MOVED = "~"
+"""First character of a digest of what moved, in `Node.beyond`; the other digests are of writes."""
+
+
+def written(beyond: str) -> set[str]:
+    """Return the digests in `beyond` that are of writes."""
+    return {digest for digest in beyond.split() if not digest.startswith(MOVED)}
+
+
 def is_noop(edge: Edge) -> bool:
     """Return whether the action of an edge changed nothing that can be seen."""
     return edge.closed.startswith("no-op")

@@ -27,7 +27,7 @@ from exact.search.base import (
 )
 from exact.search.rules.backup import Backup, back_up, generator, mean, record_noise, reserve
 from exact.search.rules.candidates import Candidates, best, tempered
-from exact.search.rules.final import UNJUDGED, knows_nothing, most_likely
+from exact.search.rules.final import HARMLESS, UNJUDGED, harmless_first, knows_nothing, most_likely
 from exact.search.rules.merge import Merging, merge, pooled_value, record_end
 from exact.search.rules.validate import validate
 from exact.search.tree import Edge, Node, Open, OutageRecord, Path, SearchError, Tree
@@ -366,11 +366,14 @@ class Work:
     def commit(self, tree: Tree, order: Sequence[int], reason: str, *, plan: Sequence[int] = ()) -> Decision:
         """Return the decision for the first edge of an order, or for a whole plan.
 
-        If no evaluation could be read, it is for the likeliest action. Raises SearchError if there is none.
+        If no evaluation could be read, it is for the likeliest action. A write that is worth nothing gives way (`harmless_first`). Raises
+        SearchError if there is none.
         """
         if knows_nothing(tree):
             order, plan, reason = most_likely(tree.root), (), UNJUDGED
         edges = tuple(plan) or tuple(order[:1])
+        if (harmless := harmless_first(tree.root, edges, unjudged=reason == UNJUDGED)) is not None:
+            edges, reason = (harmless,), HARMLESS
         if not edges:
             raise SearchError("no action is left to commit: every proposal was refused, led nowhere or failed")
         return Decision(edges=edges, reason=reason, value=tree.root.edges[edges[0]].value, alternatives=self.alternatives(tree.root))

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from exact.models import wire
 from exact.models.base import ChatRequest, Message, Sampling, Text, TokenChance, Usage
 from exact.models.classify import answer as classified
-from exact.models.decode import MalformedAnswer, unstreamed
+from exact.models.decode import FailedAnswer, MalformedAnswer, unstreamed
+from exact.models.messages import answer as messaged
 from exact.models.providers import ModelCapabilities
 from exact.models.responses import answer as responded
 from exact.models.wire import answer, body, embedded
@@ -306,6 +307,56 @@ def test_a_streamed_response_is_its_last_event():
         end="",
     )
     assert responded(unstreamed(stream)).choices[0].text == "Buy it."
+
+
+def piece(kind, text, index=0, name=""):
+    return {"type": "content_block_delta", "index": index, "delta": {"type": kind, name or kind.removesuffix("_delta"): text}}
+
+
+def block(index=0, **content):
+    return {"type": "content_block_start", "index": index, "content_block": content}
+
+
+BEGUN = {
+    "type": "message_start",
+    "message": {"type": "message", "model": "c", "content": [], "stop_reason": None, "usage": {"input_tokens": 9, "output_tokens": 1}},
+}
+DONE = ({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 7}}, {"type": "message_stop"})
+
+
+def test_a_streamed_message_is_joined_from_its_blocks():
+    thought = (
+        block(type="thinking", thinking=""),
+        piece("thinking_delta", "The "),
+        piece("thinking_delta", "price."),
+        piece("signature_delta", "s"),
+    )
+    said = block(1, type="text", text=""), piece("text_delta", "Buy ", 1), {"type": "ping"}, piece("text_delta", "it\u2028now.", 1)
+    stop = {"type": "content_block_stop", "index": 1}
+    found = messaged(unstreamed("event: message_start\n" + events(BEGUN, *thought, *said, stop, *DONE, end="")))
+    assert (found.choices[0].text, found.choices[0].finish, found.model) == ("Buy it\u2028now.", "stop", "c")
+    assert found.usage == Usage(input_tokens=9, output_tokens=7)
+    assert found.choices[0].items[0] == {"type": "thinking", "thinking": "The price.", "signature": "s"}
+
+
+def test_a_streamed_message_calls_a_tool_with_all_its_parameters():
+    call = block(type="tool_use", id="1", name="computer", input={})
+    parts = [piece("input_json_delta", text, name="partial_json") for text in ("", '{"action": "left_', 'click", "coordinate": [1, 2]}')]
+    found = messaged(unstreamed(events(BEGUN, call, *parts, *DONE, end="")))
+    assert found.choices[0].calls[0].arguments == {"action": "left_click", "coordinate": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        (),
+        ({"type": "error", "error": {"type": "overloaded_error", "message": "busy"}},),
+        (block(type="tool_use"), piece("input_json_delta", "{", name="partial_json"), *DONE),
+    ],
+)
+def test_a_streamed_message_that_breaks_off_is_no_answer(rest):
+    with pytest.raises((MalformedAnswer, FailedAnswer)):
+        messaged(unstreamed(events(BEGUN, block(type="text", text=""), piece("text_delta", "Buy"), *rest, end="")))
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,7 @@ class BrowserEnvironment:
                 observed, refused = await self._renew_login(action, before, here, observed)
             self._terminated = observed.terminated
             effects = gate.take_effects()
-            refused = refused or episode.interaction.failed_navigation(wrote=bool(effects))
+            refused = refused or episode.interaction.failed_navigation(wrote=any(effect.is_write for effect in effects))
             if not tabs.dialogs.is_asked:
                 effects = await mark_late_of_timers(effects, tabs.window.tabs, began)
         effects = self._note_step(action, before, presumption, effects)

@@ -171,8 +171,8 @@ class BrowserEpisode:
         gate, page = self._new_gate(task, config, memo.flow if memo else None), memo.page if memo else None
         self.tabs.begin(config, gate, memo.downloads if memo else (), page.history if page else ())
         ids, drawn = (memo.ids.copy(), memo.drawn) if memo and page is None else (Ids(), None)
-        masked = memo.masked if memo and page is None else None
-        self.observer.begin(task, ids, memo.instruction if memo else "", drawn, masked, gate.facts.flow)
+        hidden = memo.hidden if memo and page is None else None
+        self.observer.begin(task, ids, memo.instruction if memo else "", drawn, hidden, gate.facts.flow)
         self.interaction.begin(declared_files(task), None if self.setup.one_page else self.backend.browser.clipboard())
 
     async def _load(self, memo: Memo, page: SavedPage) -> Observed:
@@ -231,7 +231,7 @@ class BrowserEpisode:
         memo = Memo(
             self.task, seen.fingerprint, observer.instruction, observer.ids.copy(), tabs.window.opened, opened, observer.drawn,
             now=tabs.clock.now if tabs.clock else 0, downloads=tabs.downloads.completed, account=self._account_name,
-            flow=tabs.gate.facts.flow.copy(), masked=observer.masked,
+            flow=tabs.gate.facts.flow.copy(), hidden=observer.hidden,
         )  # fmt: skip
         return await self.backend.take(tabs, seen, memo)
 

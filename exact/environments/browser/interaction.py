@@ -26,12 +26,11 @@ from exact.environments.browser.page.cdp import TOO_LARGE, PageTooLarge, script,
 from exact.environments.browser.page.clipboard import Clipboard
 from exact.environments.browser.page.ids import NodeLocation
 from exact.environments.browser.page.tab import Tab
-from exact.environments.browser.page.traffic import FailedNavigation
 from exact.environments.browser.secrets import SecretMasking
 from exact.environments.browser.tabs import Tabs
 from exact.errors import ActionError, EnvironmentFailure
 from exact.observation import Observation
-from exact.origins import origins, target_refusal
+from exact.origins import origin, origins, target_refusal
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext
@@ -172,16 +171,17 @@ class Interaction:
     def failed_navigation(self, *, wrote: bool) -> PartialAction | None:
         """Return the reason if an action led to a page that did not come, or came empty; None if not.
 
-        `wrote`: whether the action had side effects. Raises EnvironmentFailure if it had none, and the server cannot be reached.
+        `wrote`: whether the action wrote. Raises EnvironmentFailure if it did not, and a server of the task cannot be reached.
         """
-        gate, tried = self.tabs.gate, [tab.traffic.failed for tab in self.tabs.window.tabs]
-        for failed in (*tried, FailedNavigation(gate.closed_popup, "ABORTED", 0)):
+        gate = self.tabs.gate
+        for failed in (*(tab.traffic.failed for tab in self.tabs.window.tabs), gate.closed_popup):
             if failed and failed.url:
                 url, error, status = failed
                 why = f"status {status} without a page" if status in _PAGELESS else target_refusal(url, gate.rules.allowed)
                 if error == "ABORTED" and not why:  # a download, or the page has gone elsewhere
                     continue
-                found = navigation_error(self.secrets.mask(url), error if error != "ABORTED" else why)
+                is_own = origin(url) in gate.rules.own
+                found = navigation_error(self.secrets.mask(url), error if error != "ABORTED" else why, is_own=is_own)
                 if isinstance(found, EnvironmentFailure) and not wrote:
                     raise found
                 return PartialAction(str(found))
@@ -260,6 +260,7 @@ class Interaction:
             focus=tabs.window.focus, refusal=lambda url: target_refusal(url, tabs.gate.rules.allowed), previous_url=tabs.back,
             fill=self._fill, holds_secret=self.secrets.holds, note_field=self._note_field, files=self._files, clipboard=self._clipboard,
             checks=checks,
+            is_own=lambda url: origin(url) in tabs.gate.rules.own,
         )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from exact.action import Action
 from exact.config import BrowserConfig
 from exact.environments.browser.network.flow import SecretFlow
 from exact.environments.browser.observe import capture, describe
-from exact.environments.browser.observe.describe import Identity, MaskedContent, Masks
+from exact.environments.browser.observe.describe import HiddenState, Identity, Masks
 from exact.environments.browser.observe.dom import Document, DomNode, document_paths, intersect, scroll_places
 from exact.environments.browser.observe.drawing import DrawnState, Look, PictureMemory, look_at
 from exact.environments.browser.observe.media import read_media
@@ -72,12 +72,12 @@ class Observer:
         """Where secrets were typed in this episode."""
         self.last_step = self._acted = ""
         """The last action and the state it was taken in. It identifies a state whose page cannot be observed."""
-        self.masked = MaskedContent()
+        self.hidden = HiddenState()
         self.note = ""
         """Note about the page that was opened last."""
 
     def begin(
-        self, task: Task, ids: Ids, instruction: str = "", drawn: DrawnState | None = None, masked: MaskedContent | None = None,
+        self, task: Task, ids: Ids, instruction: str = "", drawn: DrawnState | None = None, hidden: HiddenState | None = None,
         flow: SecretFlow | None = None,
     ) -> None:  # fmt: skip
         """Begin an episode: with the masks of its task, and with the other facts of the snapshot that it begins at.
@@ -86,7 +86,7 @@ class Observer:
         """
         self._flow = flow or SecretFlow()
         self.masks, self._task = self._shared.for_task(task), task.id
-        self.ids, self.instruction, self.drawn, self.masked, self._acted = ids, instruction, drawn, masked or MaskedContent(), ""
+        self.ids, self.instruction, self.drawn, self.hidden, self._acted = ids, instruction, drawn, hidden or HiddenState(), ""
         self.note = ""
 
     async def observe_page(self, config: BrowserConfig, downloads: Downloads, terminated: str) -> tuple[Observation, bool]:
@@ -110,12 +110,13 @@ class Observer:
             over = await is_over()
         else:
             *answers, over = await asyncio.gather(*commands, is_over())
-        if media := await read_media(tab, answers[0]):
+        media, frames = await asyncio.gather(read_media(tab, answers[0]), capture.read_frames(tab, answers[0]))
+        if media:
             over = over or await is_over()
         self._marks = await marks
         scrubber = self._secrets.scrubber
         typed = self._typed(tab, scrubber)
-        page = capture.build_capture(tab, self.ids, config, answers, media, typed)
+        page = capture.build_capture(tab, self.ids, config, answers, media, frames, typed)
         self._learn_places(tab, typed, page.documents)
         elements, tabs = self._secrets.elements(page.elements), self._other_urls()
         paths, url, files = self._paths(page.documents, elements, config), self._secrets.mask(page.url), self._files(downloads)
@@ -124,9 +125,12 @@ class Observer:
             nodes = [*secret_nodes(page.documents, scrubber), *typed.on(page.documents)]
             screenshot, boxes = await self._covered(tab, screenshot, nodes, config)
         step, self._acted = self._acted, ""
-        self.masked = self.masked.after(step, url, elements, page.documents, self.masks.key)
-        places, hidden = scroll_places(page.documents, config), self.masked.text(self._secrets.mask)
-        digests = describe.fingerprint(url, elements, (*tabs, *files), self.masks, paths, places, hidden)
+        self.hidden = self.hidden.after(step, url, elements, page.documents, self.masks.key)
+        places, hidden = scroll_places(page.documents, config), self.hidden.text(self._secrets.mask)
+        title = self._secrets.mask(page.title)
+        self.hidden = self.hidden.with_title(tab.index, tab.traffic.documents, title)
+        new = title if self.hidden.is_retitled(tab.index, title, self.masks) else ""
+        digests = describe.fingerprint(url, elements, (*tabs, *files), self.masks, paths, places, hidden, new)
         fingerprint = digests.fingerprint
         if screenshot is not None and not over:
             digest = without_hash(fingerprint)
@@ -144,7 +148,7 @@ class Observer:
             fingerprint=fingerprint,
             volatile=digests.volatile,
             url=url,
-            title=self._secrets.mask(page.title),
+            title=title,
             instruction=self.instruction,
             elements=elements,
             tabs=tabs,
@@ -188,7 +192,8 @@ class Observer:
         tab = self._window.present
         answers = await asyncio.gather(*capture.capture_commands(tab, config))
         typed = self._typed(tab, self._secrets.scrubber)
-        page = capture.build_capture(tab, self.ids, config, answers, await read_media(tab, answers[0]), typed)
+        media, frames = await asyncio.gather(read_media(tab, answers[0]), capture.read_frames(tab, answers[0]))
+        page = capture.build_capture(tab, self.ids, config, answers, media, frames, typed)
         return SeenPage(page.documents, self._secrets.elements(page.elements), self.ids, self.masks)
 
     def observe_dialog(self, dialogs: Dialogs, downloads: Downloads) -> Observation:
@@ -198,7 +203,7 @@ class Observer:
             return dialogs.view(self.ids, self._window.present.index, self._secrets.mask, self.last_step)
 
         shown, tabs = look(), self._other_urls()
-        hidden = self.masked.text(self._secrets.mask)
+        hidden = self.hidden.text(self._secrets.mask)
         fingerprint = describe.fingerprint(shown.digest, shown.elements, tabs, self.masks, hidden=hidden).fingerprint
         if names := self._shared_ids.differ(self._task, fingerprint, shown.elements):
             self.ids.rename(names)

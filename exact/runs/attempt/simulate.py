@@ -20,10 +20,10 @@ from exact.runs.attempt.live_snapshot import LiveSnapshots
 from exact.runs.attempt.observations import ancestry, observed_fields, waypoints, wrote
 from exact.runs.attempt.slots import Slots
 from exact.runs.journal import events as ev
-from exact.runs.journal.search_state import beyond, written
+from exact.runs.journal.search_state import beyond
 from exact.runs.journal.state import AttemptState
 from exact.search.base import Diverged, Failure, Selection, Stepped
-from exact.search.tree import Node
+from exact.search.tree import Node, written
 
 DROPPED = Failure(kind="environment", reason="the selection was closed before its step was taken")
 

@@ -19,16 +19,13 @@ from exact.search.intervention import expand, prune, reserve_recorded
 from exact.search.registry import algorithm
 from exact.search.rules.afford import Replans
 from exact.search.rules.outage import reopen_outages
-from exact.search.tree import Edge, Node, SearchError, Tree, is_noop
+from exact.search.tree import MOVED, Edge, Node, SearchError, Tree, is_noop
 from exact.search.work import Work
 
 WAIT = Action("wait", (), "wait")
 """Action that is journalled for a state that changed by itself: time passed. Another environment waits too to reach that state."""
 EVALUATIONS = 3
 """Evaluations of one state by `value.kind: llm` if the configuration sets no number: see docs/results/search.md."""
-
-_MOVED = "~"
-"""First character of a digest of what moved; the other digests are of writes."""
 
 
 class AskMoment(NamedTuple):
@@ -262,13 +259,8 @@ def beyond(before: str, effects: Sequence[SideEffect], info: Mapping[str, str]) 
     writes = {f"{e.method} {e.url.partition('?')[0]}" for e in effects if e.is_write}
     digests = {hashlib.blake2b(each.encode(), digest_size=4).hexdigest() for each in writes}
     if moved := info.get("moved"):
-        digests.add(_MOVED + hashlib.blake2b(moved.encode(), digest_size=4).hexdigest())
+        digests.add(MOVED + hashlib.blake2b(moved.encode(), digest_size=4).hexdigest())
     return " ".join(sorted({*before.split(), *digests}))
-
-
-def written(beyond: str) -> set[str]:
-    """Return the digests in `beyond` that are of writes."""
-    return {digest for digest in beyond.split() if not digest.startswith(_MOVED)}
 
 
 def with_wait(edges: Sequence[Edge]) -> list[Edge]:

@@ -19,12 +19,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from exact.search.rules.select import parent_value
-from exact.search.tree import Edge, Node, Tree, is_noop
+from exact.search.tree import Edge, Node, Tree, is_noop, written
 
 NOISE = 0.3
 """Least standard deviation that is assumed of one evaluation. A larger measured one takes its place."""
@@ -166,6 +166,28 @@ def principal(tree: Tree, final: FinalChoice, node: Node | None = None) -> list[
     return edges
 
 
+HARMLESS = "as good as a write that is worth nothing, and writes nothing"
+"""Reason of a decision that `harmless_first` changed."""
+
+
+def is_write(node: Node, edge: Edge) -> bool:
+    """Return whether an action of a state is known or presumed to change something outside."""
+    return edge.writes or any(each.blocked or written(each.beyond) - written(node.beyond) for each in edge.outcomes)
+
+
+def harmless_first(node: Node, order: Sequence[int], *, unjudged: bool = False) -> int | None:
+    """Return the index of the edge to commit in place of the first of an order; None if that one is right.
+
+    Of actions that are all worth nothing and equally likely, one that writes is not committed if there is one that does not. An action
+    that is known to change nothing comes last among those. `unjudged`: no evaluation could be read, so that nothing is known of any worth.
+    """
+    if not order or not is_write(node, lead := node.edges[order[0]]):
+        return None
+    if not unjudged and first_value(node, lead) > 0:
+        return None
+    return next((i for i in most_likely(node) if node.edges[i].prior >= lead.prior - _SAME and not is_write(node, node.edges[i])), None)
+
+
 UNJUDGED = "the highest prior: no evaluation below could be read"
 """Reason of a decision of this rule."""
 
@@ -184,6 +206,8 @@ def knows_nothing(tree: Tree) -> bool:
 UNSEEN = "the best beside actions whose effect was not seen"
 """Reason of a decision that these rules changed."""
 _LEAST_PRIOR = 1e-6
+_SAME = 1e-9
+"""Difference below which two priors are equal."""
 
 
 class Candidate(NamedTuple):

@@ -140,3 +140,36 @@ def test_an_unseen_action_wins_clearly_or_by_value_and_prior(
 ) -> None:
     value, prior = unseen
     assert prefers_unseen(Candidate(value, value, prior), Candidate(*searched), before=before) is wins
+
+
+@each
+@pytest.mark.parametrize("known", ["blocked", "presumed", "done"])
+@pytest.mark.parametrize("priors", [{"save": 0.5, "look": 0.5}, {"save": 0.25, "send": 0.25, "look": 0.25, "leave": 0.25}])
+def test_of_actions_that_are_worth_nothing_one_that_writes_is_not_committed(name: str, known: str, priors: dict[str, float]) -> None:
+    writing = priors.keys() & {"save", "send"}
+    run = Blocking(page(**priors), set(writing) if known == "blocked" else set(), lambda state, action: 0.0, algorithm=name)
+    run.search()
+    for edge in run.tree.root.edges:
+        if edge.action.args[0] in writing and known == "presumed":
+            edge.writes = True
+        if edge.action.args[0] in writing and known == "done" and edge.child is not None:
+            edge.child.beyond = "0123abcd"
+    chosen = run.tree.root.edges[run.algorithm.decide(run.tree).edges[0]]
+    others = [edge.prior for edge in run.tree.root.edges if edge.action.args[0] not in writing]
+    assert chosen.action.args[0] not in writing or chosen.prior > max(others), "shares of draws are not always equal"
+
+
+@pytest.mark.parametrize(("looks", "priors"), [(0.2, {"save": 0.5, "look": 0.5}), (0.0, {"save": 0.6, "look": 0.4})])
+def test_a_write_that_is_worth_something_or_likelier_is_committed(looks: float, priors: dict[str, float]) -> None:
+    run = Blocking(page(**priors), set(), lambda state, action: looks if state == "save" else 0.0, algorithm="greedy")
+    run.search()
+    next(edge for edge in run.tree.root.edges if edge.action.args[0] == "save").writes = True
+    assert run.tree.root.edges[run.algorithm.decide(run.tree).edges[0]].action.args[0] == "save"
+
+
+def test_a_write_is_committed_if_every_other_action_writes_too() -> None:
+    run = Blocking(page(save=0.5, send=0.5), set(), lambda state, action: 0.0, algorithm="greedy")
+    run.search()
+    for edge in run.tree.root.edges:
+        edge.writes = True
+    assert run.algorithm.decide(run.tree).edges == (0,)

@@ -190,12 +190,16 @@ async def _goto(context: ActionContext, action: Action) -> None:
         raise ActionError(f"cannot go to {url}: {reason}")
     error = (await context.tab.navigate(url)).error
     if error and error != "ABORTED":
-        raise navigation_error(url, error)
+        raise navigation_error(url, error, is_own=context.is_own(url))
 
 
-def navigation_error(url: str, error: str) -> PartialAction | EnvironmentFailure:
-    """Return the error of an action whose navigation failed; the browser now shows an error page. `error`: Chromium's name of it."""
-    if error.startswith(_UNREACHABLE):
+def navigation_error(url: str, error: str, *, is_own: bool) -> PartialAction | EnvironmentFailure:
+    """Return the error of an action whose navigation failed; the browser now shows an error page, or no page.
+
+    `error`: Chromium's name of it. `is_own`: whether the address belongs to a site of the task. The environment has failed if such a site
+    cannot be reached; a dead link to another one is a fact about the page.
+    """
+    if is_own and error.startswith(_UNREACHABLE):
         return EnvironmentFailure(f"{url} cannot be reached: {error}")
     return PartialAction(f"cannot go to {url}: {error}")
 

@@ -29,6 +29,8 @@ class ActionContext:
     """The other tabs, in the order in which observations list them."""
     refusal: Callable[[str], str]
     """Returns the reason why the agent may not go to a URL; empty if it may."""
+    is_own: Callable[[str], bool] = lambda url: True
+    """Returns whether a URL belongs to a site of the task, and not to one that is merely allowed."""
     previous_url: Callable[[], str]
     """Takes the address behind a restored page, whose tab has no history. Empty if there is none."""
     focus: Callable[[Tab], Awaitable[None]]

@@ -11,8 +11,9 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, NamedTuple
 
 from exact.environments.browser.act.action_context import ActionContext, Changed, PartialAction, Vanished
-from exact.environments.browser.act.aiming import UNSURE, Aiming, AimPoint, Point, aiming, is_vanished
+from exact.environments.browser.act.aiming import UNSURE, Aiming, AimPoint, aiming, is_vanished
 from exact.environments.browser.page.cdp import Button, click_mouse, move_mouse, script_call
+from exact.environments.browser.page.projection import Point
 from exact.errors import ActionError
 
 _MOST_AIMS = 6

@@ -1,11 +1,26 @@
-// Chooses an option of a native drop-down by its label, or the option that `this` is if `label` is null. `GROUP: LABEL` and `LABEL (2)` name
-// one of several options of one label. Returns {labels} if there is no such option, and {several: names} if there are several.
+// Chooses an option of a native drop-down, or of the list that a field suggests, by its label; or the option that `this` is if `label` is
+// null. `GROUP: LABEL` and `LABEL (2)` name one of several options of one label. Returns {labels} if there is no such option, and
+// {several: names} if there are several.
 function select(label) {
   let element = this.nodeType === 1 ? this : this.parentElement, option = null;
   if (!element || !element.isConnected) return {vanished: true};
-  if (label === null) { option = element; element = element.closest('select'); }
-  if (!element || element.localName !== 'select') return {refused: 'is not a native drop-down: click it and then the option'};
+  if (label === null) { option = element; element = element.closest('select, datalist'); }
   const flat = text => text.trim().replace(/\s+/g, ' ');
+  if (element?.localName === 'datalist') element = element.getRootNode().querySelector(`input[list="${CSS.escape(element.id)}"]`);
+  if (element?.localName === 'input' && element.list) {
+    const options = [...element.list.options], folded = text => flat(text).toLowerCase();
+    const named = each => each.label && each.label !== each.value ? `${each.value} (${each.label})` : each.value;
+    option ??= options.find(each => [named(each), each.value, each.label].some(one => folded(one) === folded(label)));
+    if (!option) return {labels: options.map(each => flat(named(each)))};
+    if (element.matches(':disabled, [readonly]')) return {refused: 'is disabled or cannot be changed'};
+    element.focus();
+    if (element.value === option.value) return {done: true};
+    Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value').set.call(element, option.value);
+    element.dispatchEvent(new InputEvent('input', {bubbles: true, composed: true, inputType: 'insertReplacementText', data: option.value}));
+    element.dispatchEvent(new Event('change', {bubbles: true}));
+    return {done: true};
+  }
+  if (!element || element.localName !== 'select') return {refused: 'is not a native drop-down: click it and then the option'};
   if (!option) {
     const options = [...element.options], own = each => flat(each.label), group = each => flat(each.closest('optgroup')?.label ?? '');
     const shown = many => { const few = many.filter(each => getComputedStyle(each).display !== 'none'); return few.length ? few : many; };

@@ -92,7 +92,12 @@ class Dialler:
 
 
 async def look_up(name: str) -> tuple[Address, ...]:
-    """Return the addresses that this machine finds for a name. Raises OSError."""
+    """Return the addresses that this machine finds for a name. Raises OSError.
+
+    `localhost` and all names below it are this machine itself, as in browsers (RFC 6761), whatever a resolver says.
+    """
+    if name == "localhost" or name.endswith(".localhost"):
+        return ipaddress.ip_address("127.0.0.1"), ipaddress.ip_address("::1")
     try:
         found = await asyncio.get_running_loop().getaddrinfo(name, None, type=socket.SOCK_STREAM)
     except UnicodeError as error:

@@ -30,6 +30,7 @@ from exact.environments.browser.network.rules import (
     nature_of,
 )
 from exact.environments.browser.network.scrub import unchanged
+from exact.environments.browser.page.traffic import FailedNavigation
 from exact.origins import origin
 
 _MOST_WAYS = 3
@@ -94,8 +95,8 @@ class Gate:
         """The address of a page that the server answered with status 401; the reader empties it."""
         self.partial: dict[str, str] = {}
         """Addresses of documents of which only a part has come, by frame."""
-        self.closed_popup = ""
-        """The address of the last popup since the last action began that was closed since its page was refused; empty if there is none."""
+        self.closed_popup: FailedNavigation | None = None
+        """The last popup since the last action began that was closed because its page was refused or did not come."""
         self.is_judged = False
         """Whether an evaluator works, to which a part of a document is not shown."""
         self.too_large: dict[str, str] = {}
@@ -148,7 +149,7 @@ class Gate:
         `presumption`: reason why it is presumed to write, so that no GET that it causes is sent unless writes are. `resumed`: the episode
         resumes from a snapshot, so an action may have been taken before.
         """
-        facts, self.closed_popup = self.facts, ""
+        facts, self.closed_popup = self.facts, None
         facts.acted, facts.acting, facts.presumption, self.sent_presumed = True, not resumed, presumption, False
         self.confirmations.begin_action()
         facts.documents.clear()

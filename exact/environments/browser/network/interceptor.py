@@ -7,6 +7,7 @@ redirects, and a session per target would come too late for popups. A request of
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import OrderedDict
 from collections.abc import Iterable
 from contextlib import suppress
@@ -22,6 +23,7 @@ from exact.environments.browser.network.gate import Gate
 from exact.environments.browser.network.message import SOCKET_REPORTS, BrowserMessage
 from exact.environments.browser.network.recording import Recording, encoded
 from exact.environments.browser.network.rules import Allow, Refuse
+from exact.environments.browser.page.traffic import FailedNavigation
 from exact.environments.browser.presume.address import overriding_methods
 from exact.errors import EnvironmentFailure
 from exact.origins import origin, split_url
@@ -51,6 +53,8 @@ _MOST_SENT = 256
 """Requests that are remembered until they are redirected."""
 _MOST_UNKNOWN = 64
 """Requests of unknown frames that wait at once. Further ones are refused, so that a page which churns frames delays no other."""
+_WORDS = re.compile(r"(?<=[a-z])([A-Z])")
+"""Beginnings of the words in CDP's names of errors, other than the first."""
 _POLL = 0.02
 """Seconds between two attempts to find the context of a frame."""
 
@@ -269,10 +273,14 @@ class RequestInterceptor:
         self._recording.record(event["request"], status, content, body, gate.mask)
 
     async def _refuse(self, event: Event, gate: Gate | None) -> None:
-        """Abort a request. An aborted navigation leaves the page as it was; a popup without a page is closed."""
-        await self._cdp.send("Fetch.failRequest", {"requestId": event["requestId"], "errorReason": "Aborted"})
+        """Abort a request. An aborted navigation leaves the page as it was."""
+        await self._fail(event, gate, "Aborted")
+
+    async def _fail(self, event: Event, gate: Gate | None, reason: str) -> None:
+        """Fail a request, for a reason by CDP's name. A popup that has no page yet, and gets none, is closed."""
+        await self._cdp.send("Fetch.failRequest", {"requestId": event["requestId"], "errorReason": reason})
         if gate and event["resourceType"] == "Document" and gate.forget_popup(event["frameId"]):
-            gate.closed_popup = event["request"]["url"]
+            gate.closed_popup = FailedNavigation(event["request"]["url"], _WORDS.sub(r"_\1", reason).upper(), 0)
             await self._cdp.send("Target.closeTarget", {"targetId": event["frameId"]})
 
     async def _response(self, event: Event) -> None:
@@ -281,7 +289,9 @@ class RequestInterceptor:
         if gate:
             gate.log.record_answer(event["requestId"], status)
         if gate and not status and (why := gate.log.failure(request["url"])):  # the browser knows only that its proxy did not connect
-            await self._cdp.send("Fetch.failRequest", {"requestId": event["requestId"], "errorReason": why})
+            await self._fail(event, gate, why)
+        elif gate and event["resourceType"] == "Document" and event.get("responseErrorReason", "Aborted") != "Aborted":
+            await self._fail(event, gate, event["responseErrorReason"])
         elif gate is None or not status:
             await self._pass(event)
         else:

@@ -23,6 +23,7 @@ from exact.environments.browser.observe.redaction import SHOWN, Redaction, Typed
 from exact.environments.browser.observe.tree import build_elements, replace_surrogates
 from exact.environments.browser.page.cdp import PageTooLarge, no_collection, raw_send, script_call
 from exact.environments.browser.page.ids import Ids
+from exact.environments.browser.page.projection import Projection
 from exact.environments.browser.page.tab import Tab
 from exact.errors import EnvironmentFailure
 from exact.observation import Box, Element
@@ -51,21 +52,51 @@ def capture_commands(tab: Tab, config: BrowserConfig) -> list[Awaitable[Any]]:
     return [snapshot, *tab.accessible.read(snapshot)]
 
 
+async def read_frames(tab: Tab, snapshot: Mapping[str, Any]) -> dict[int, Projection]:
+    """Return the maps from the viewports of frames to that of the page, by the backend ids of the frames' elements."""
+    owners = [
+        document["nodes"]["backendNodeId"][index]
+        for document in snapshot["documents"]
+        for index in document["nodes"]["contentDocumentIndex"]["index"]
+    ]
+    models = await asyncio.gather(*(_box_model(tab, each) for each in owners))
+    maps = ((owner, Projection.of_frame(model)) for owner, model in zip(owners, models, strict=True) if model is not None)
+    return {owner: drawn for owner, drawn in maps if drawn.is_flat}
+
+
+async def _box_model(tab: Tab, node: int) -> dict[str, Any] | None:
+    """Return the box model of a node; None if it is not drawn, or gone."""
+    from playwright.async_api import Error
+
+    try:
+        return dict((await tab.cdp.send("DOM.getBoxModel", {"backendNodeId": node}))["model"])
+    except Error as error:
+        if tab.is_closing_error(error):
+            raise
+        return None
+
+
 async def _part(answers: Awaitable[tuple[Any, Any]], index: int) -> Any:
     return (await answers)[index]
 
 
 @no_collection()
 def build_capture(
-    tab: Tab, ids: Ids, config: BrowserConfig, answers: Sequence[Any], media: MediaStates | None = None, typed: TypedFields | None = None
+    tab: Tab,
+    ids: Ids,
+    config: BrowserConfig,
+    answers: Sequence[Any],
+    media: MediaStates | None = None,
+    frames: Mapping[int, Projection] | None = None,
+    typed: TypedFields | None = None,
 ) -> Capture:
     """Build the capture from the answers to `capture_commands`. New elements get new ids.
 
-    `media`: the result of `read_media` for the page. `typed`: the fields with secrets. Raises PageTooLarge for elements with too much text,
-    of a page that is not cut yet.
+    `media`, `frames`: the results of `read_media` and `read_frames` for the page. `typed`: the fields with secrets. Raises PageTooLarge for
+    elements with too much text, of a page that is not cut yet.
     """
     snapshot, *trees = answers
-    documents = read_documents(snapshot, Box(0, 0, config.width, config.height))
+    documents = read_documents(snapshot, Box(0, 0, config.width, config.height), frames)
     nodes = [node for tree in trees for node in tree["nodes"]]
     redaction = Redaction.for_page(documents, nodes, typed) if config.mask or (typed and (typed.backends or typed.paths)) else None
     elements = build_elements(documents, nodes, ids, tab.index, tab.traffic.documents, redaction, media or {})

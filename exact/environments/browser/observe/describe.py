@@ -14,6 +14,7 @@ import json
 import re
 import secrets
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
@@ -89,6 +90,7 @@ def fingerprint(
     paths: Sequence[str] = (),
     scrolled: Sequence[ScrollPlace] = (),
     hidden: str = "",
+    title: str = "",
 ) -> Digests:
     """Return the digests of a state.
 
@@ -96,18 +98,21 @@ def fingerprint(
 
     Left out are ids and boxes (except of drawn shapes, which have nothing else), DOM attributes, the caret, and the focus on an element
     that typing does not change (else every click on a button would be a new state).
-    `paths`: the path of each element in its document, for masks that were learned. `hidden`: content that the page masks.
+    `paths`: the path of each element in its document, for masks that were learned. `hidden`: content that the page masks. `title`: the
+    page's title if a script has changed it.
     """
     masks = masks or Masks()
     found = [identity(element) for element in elements]
     far: list[object] = [list(place) for place in scrolled]
-    whole: list[object] = [url, list(tabs), *far, *found]
-    masked: list[object] = [masks.address(url), [masks.address(tab) for tab in tabs], *far, *masks.mask(elements, found, paths)]
+    retitled: list[object] = [{"title": masks.title(title)}] if title else []
+    whole: list[object] = [url, list(tabs), *far, *found, *retitled]
+    shown: list[object] = [masks.address(url), [masks.address(tab) for tab in tabs]]
+    masked: list[object] = [*shown, *far, *masks.mask(elements, found, paths), *retitled]
     return Digests(_digest(masked) + (keyed_hash(masks.key, hidden) if hidden else ""), "" if whole == masked else _digest(whole))
 
 
-class MaskedContent(NamedTuple):
-    """Content of a page that the page masks, which tells states apart.
+class HiddenState(NamedTuple):
+    """The part of a state that its text does not show: content that the page masks, and titles that scripts changed.
 
     The value of a password field can be read. A pad that draws a dot for each key holds the rest in its scripts: what is typed there is
     known by the steps that drew the dots.
@@ -121,11 +126,24 @@ class MaskedContent(NamedTuple):
     steps: str = ""
     """Keyed hash of the steps that drew the dots; empty if there are none, or if the page drew them by itself."""
 
+    titles: Mapping[int, tuple[int, str]] = MappingProxyType({})
+    """The present document of each tab, by the numbers of both, with the title that it had at first."""
+
+    def is_retitled(self, tab: int, title: str, masks: Masks) -> bool:
+        """Return whether the title of a tab's page is another one than at first, volatile parts apart."""
+        return masks.title(title) != masks.title(self.titles[tab][1])
+
+    def with_title(self, tab: int, document: int, title: str) -> HiddenState:
+        """Return this state once a document of a tab was observed, by the numbers of both."""
+        if self.titles.get(tab, (-1, ""))[0] == document:
+            return self
+        return self._replace(titles={**self.titles, tab: (document, title)})
+
     def text(self, mask: Callable[[str], str]) -> str:
         """Return the content as one text, with the names that `mask` puts in place of known secrets; empty if nothing is masked."""
         return json.dumps([*map(mask, self.passwords), self.steps]) if any(self.passwords) or self.steps else ""
 
-    def after(self, step: str, url: str, elements: Iterable[Element], documents: Iterable[Document], key: bytes) -> MaskedContent:
+    def after(self, step: str, url: str, elements: Iterable[Element], documents: Iterable[Document], key: bytes) -> HiddenState:
         """Return the masked content of the next observation.
 
         `step`: the action that led to it and the state before; empty if none did. Dots that come one at a time, or by typing, and do not
@@ -143,7 +161,7 @@ class MaskedContent(NamedTuple):
         if step and dots and dots != self.dots:
             typed = abs(dots - self.dots) == 1 or _TYPING.search(step)
             steps = keyed_hash(key, f"{self.steps} {step}") if typed and url == self.url else ""
-        return MaskedContent(found, url, dots, steps)
+        return self._replace(passwords=found, url=url, dots=dots, steps=steps)
 
 
 def moved_elements(before: Sequence[Element], after: Sequence[Element]) -> str:
@@ -222,6 +240,8 @@ TOKENS = r"(?i)^(?:_|ts|timestamp|nonce|cachebust(?:er)?|(?:.*[_-])?(?:csrf|xsrf
 PLACEHOLDER = "\N{HORIZONTAL ELLIPSIS}"
 _KNOWN = re.compile(f"{CLOCK}|{AGE}|{DURATION}")
 _TOKENS = re.compile(TOKENS)
+_COUNT = re.compile(r"^\s*[(\[]\d+\+?[)\]]\s*")
+"""Number of new messages at the beginning of a title."""
 _CHOSEN = re.compile("button|link|option|radio|checkbox|switch|tab|treeitem|(grid)?cell|menuitem(radio|checkbox)?")
 """Roles that users choose by name."""
 
@@ -287,6 +307,10 @@ class Masks:
             query = urlencode([(name, PLACEHOLDER if _TOKENS.match(name) else value) for name, value in pairs])
             url = parts._replace(query=query).geturl()
         return self._apply(url)
+
+    def title(self, title: str) -> str:
+        """Return the title of a page without its volatile parts, such as a number of new messages before it."""
+        return self._apply(_KNOWN.sub(PLACEHOLDER, _COUNT.sub("", title)))
 
     def mask(self, elements: Sequence[Element], identities: Iterable[Identity], paths: Sequence[str]) -> Iterator[Identity]:
         """Yield the identities of elements without their volatile parts. `paths`: their paths in the document; may be empty."""

@@ -6,11 +6,12 @@ How far a page and the parts of it are scrolled, coarsely, as a part of a state'
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from exact.config import BrowserConfig
+from exact.environments.browser.page.projection import Projection
 from exact.observation import Box
 
 STYLES = (
@@ -82,8 +83,11 @@ class Document:
                 yield label
 
 
-def read_documents(snapshot: dict[str, Any], viewport: Box) -> list[Document]:
-    """Read the documents of a `DOMSnapshot.captureSnapshot` answer, the main frame's first, in coordinates of the viewport."""
+def read_documents(snapshot: dict[str, Any], viewport: Box, frames: Mapping[int, Projection] | None = None) -> list[Document]:
+    """Read the documents of a `DOMSnapshot.captureSnapshot` answer, the main frame's first, in coordinates of the viewport.
+
+    `frames`: the maps from the viewports of frames to that of the page, by the backend ids of the frames' elements.
+    """
     strings, raw = snapshot["strings"], snapshot["documents"]
     documents = [
         Document(
@@ -95,7 +99,7 @@ def read_documents(snapshot: dict[str, Any], viewport: Box) -> list[Document]:
         )
         for each in raw
     ]
-    _Layout(documents, raw, strings).place(0, viewport, 0.0, 0.0)
+    _Layout(documents, raw, strings, frames or {}).place(0, viewport)
     if MASKED in strings:
         _mask(documents, 0, False)
     return documents
@@ -181,20 +185,21 @@ def _attributes(pairs: list[int], strings: list[str]) -> dict[str, str]:
 class _Layout:
     """Computes the places of nodes in the page's viewport."""
 
-    def __init__(self, documents: list[Document], raw: list[dict[str, Any]], strings: list[str]) -> None:
-        self.documents, self.raw, self.strings = documents, raw, strings
+    def __init__(self, documents: list[Document], raw: list[dict[str, Any]], strings: list[str], frames: Mapping[int, Projection]) -> None:
+        self.documents, self.raw, self.strings, self.frames = documents, raw, strings, frames
         self.styles: dict[tuple[int, ...], dict[str, str]] = {}
         """Style dictionaries by the indices of their values, which many nodes share."""
         self.plain: dict[int, bool] = {}
         """Whether style dictionaries are plain, by their identity."""
 
-    def place(self, index: int, clip: Box, dx: float, dy: float) -> None:
+    def place(self, index: int, clip: Box, drawn: Projection | None = None) -> None:
         """Fill in the boxes of a document's nodes.
 
-        `clip`: the part of the viewport in which the document is visible. (dx, dy): the origin of the document's own viewport.
+        `clip`: the part of the viewport in which the document is visible. `drawn`: the map from the document's own viewport; None for that
+        of the page.
         """
         document, raw = self.documents[index], self.raw[index]
-        self._lay(document, raw["layout"], dx - raw.get("scrollOffsetX", 0.0), dy - raw.get("scrollOffsetY", 0.0))
+        self._lay(document, raw["layout"], -raw.get("scrollOffsetX", 0.0), -raw.get("scrollOffsetY", 0.0), drawn)
         around = _Clips(clip, clip, clip)
         clips: list[_Clips] = []
         for node in document.nodes:
@@ -210,7 +215,8 @@ class _Layout:
                 document.scrollers.append(node)
         for node in document.nodes if len(self.documents) > 1 else ():
             if node.content >= 0 and node.box is not None and node.shown is not None:
-                self.place(node.content, node.shown, node.box.x, node.box.y)
+                x, y = node.box.x, node.box.y
+                self.place(node.content, node.shown, self.frames.get(node.backend) or Projection.moved(x, y))
 
     def _is_plain(self, styles: dict[str, str]) -> bool:
         """Return whether a node with these styles neither clips nor is positioned, so that its children are visible in its place."""
@@ -223,7 +229,7 @@ class _Layout:
             )
         return found
 
-    def _lay(self, document: Document, layout: dict[str, Any], dx: float, dy: float) -> None:
+    def _lay(self, document: Document, layout: dict[str, Any], dx: float, dy: float, drawn: Projection | None) -> None:
         for at, styles, text, (x, y, width, height) in zip(
             layout["nodeIndex"], layout["styles"], layout["text"], layout["bounds"], strict=True
         ):
@@ -232,6 +238,8 @@ class _Layout:
                 node.text += _at(self.strings, text)
             if node.box is None:
                 node.box = Box(x + dx, y + dy, width, height)
+                if drawn is not None:
+                    node.box = drawn.box(node.box)
                 node.styles = self.styles.get(values := tuple(styles)) or self._read(values)
 
     def _read(self, values: tuple[int, ...]) -> dict[str, str]:

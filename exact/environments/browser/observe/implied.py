@@ -251,6 +251,26 @@ def implied_properties(node: DomNode, role: str, *, inert: bool = False) -> dict
     return found
 
 
+_MOST_SUGGESTED = 100
+"""Options of lists that fields suggest, of which elements are made. `select` finds the others too."""
+
+
+def suggestions(node: DomNode, document: Document, taken: set[int]) -> Iterator[tuple[DomNode, str]]:
+    """Yield the options that a field suggests (`datalist`) with their names, which the browser's accessibility tree leaves out.
+
+    `taken`: the backend ids of those that were yielded for other fields, which are left out. New ones are added to it.
+    """
+    named = node.attributes.get("list", "") if node.name == "input" else ""
+    lists = (each for each in document.nodes if named and each.name == "datalist" and each.attributes.get("id") == named)
+    for option in (inner for each in lists for inner in document.nodes[each.index : each.end] if inner.name == "option"):
+        value, label = (flat(option.attributes.get(key, "")) for key in ("value", "label"))
+        label = label or flat(" ".join(each.text for each in document.nodes[option.index : option.end] if each.kind == 3))
+        name = f"{value} ({label})" if value and label and value != label else value or label
+        if name and option.backend not in taken and len(taken) < _MOST_SUGGESTED:
+            taken.add(option.backend)
+            yield option, name
+
+
 def drawn_words(node: DomNode, document: Document, *, boxes: bool = True) -> str:
     """Return the text in an element. `boxes`: only drawn text, style sheets' text included."""
     inside = document.nodes[node.index + 1 : node.end]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from exact.environments.browser.observe.dom import Document, DomNode
-from exact.environments.browser.observe.implied import colour_word, flat, implied_nodes, repeated
+from exact.environments.browser.observe.implied import colour_word, flat, implied_nodes, repeated, suggestions
 from exact.environments.browser.observe.media import MediaStates
 from exact.environments.browser.observe.redaction import Redaction
 from exact.environments.browser.page.ids import Ids, NodeLocation, NodeSignature
@@ -103,6 +103,7 @@ class _Tree:
         for document in documents:
             self.accessible |= implied_nodes(document, self.accessible)
         self.drafts: list[_Draft] = []
+        self._suggested = set[int]()
 
     def grow(self, index: int, parent: int) -> None:
         document = self.documents[index]
@@ -124,6 +125,8 @@ class _Tree:
                     self.drafts[holder].nested += 1
                 self.drafts.append(made)
                 holder = len(self.drafts) - 1
+                for option, name in suggestions(node, document, self._suggested):
+                    self.drafts.append(_Draft(option, document, "option", name, holder, made.depth + 1))
             elif holder >= 0 and self.drafts[holder].role in CONTROLS and node.box is not None:
                 self.drafts[holder].add_states(*_attribute_states(node))
             holders[node.index] = holder
@@ -318,10 +321,8 @@ def _text(found: dict[str, Any], key: str) -> str:
 
 
 def _text_value(found: dict[str, Any]) -> str | None:
-    if "value" not in found or "value" not in found["value"]:
-        return None
-    value = found["value"]["value"]
-    return f"{value:g}" if isinstance(value, float | int) else str(value)
+    value = found.get("value", {}).get("value")
+    return None if value is None else f"{value:g}" if isinstance(value, float | int) else str(value)
 
 
 def _label(node: DomNode, document: Document, role: str) -> str:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from exact.environments.browser.network.flow import SecretFlow
-from exact.environments.browser.observe.describe import MaskedContent
+from exact.environments.browser.observe.describe import HiddenState
 from exact.environments.browser.observe.drawing import DrawnState
 from exact.environments.browser.page.cdp import move_mouse, script_call
 from exact.environments.browser.page.ids import Ids
@@ -101,8 +101,8 @@ class Memo:
     """The page to load; None if the snapshot holds the whole browser."""
     flow: SecretFlow | None = None
     """Where typed secrets have got to; None at the start of a task."""
-    masked: MaskedContent | None = None
-    """Content that the page masks; None at the start of a task."""
+    hidden: HiddenState | None = None
+    """The part of the state that its text does not show; None at the start of a task."""
 
 
 class PageSnapshots:

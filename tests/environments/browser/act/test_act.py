@@ -400,18 +400,41 @@ async def test_a_relative_address_on_an_error_page_starts_from_what_was_asked_fo
             await do(env, 'goto "/deep/two"')
 
 
-async def test_a_server_that_is_gone_is_a_broken_environment(visit: Visit) -> None:
-    async with visit("<p>Here", config=BrowserConfig(screenshots=False, allow_origins=("http://localhost:1234",))) as (env, _):
-        with pytest.raises(EnvironmentFailure, match="CONNECTION_REFUSED"):
-            await do(env, 'goto "http://localhost:1234/"')
+GONE = "http://localhost:1234"
+WAYS = {
+    "link": "<a href={}>Go</a>",
+    "form": "<form action={}><button>Go</button></form>",
+    "link in a new tab": "<a target=_blank href={}>Go</a>",
+    "popup": "<button onclick=\"window.open('{}')\">Go</button>",
+}
 
 
-@pytest.mark.parametrize("way", ["<a href={}>Go</a>", "<form action={}><button>Go</button></form>"])
-async def test_a_click_that_leads_to_a_server_that_is_gone_is_a_broken_environment(visit: Visit, way: str) -> None:
-    config = BrowserConfig(screenshots=False, allow_origins=("http://localhost:1234",))
-    async with visit(way.format("http://localhost:1234/"), config=config) as (env, seen):
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_server_of_the_task_that_is_gone_is_a_broken_environment(visit: Visit, task_at: Callable[..., Task], way: str) -> None:
+    async with visit(WAYS[way].format(f"{GONE}/")) as (env, _):
+        seen = await env.reset(task_at(origins=(GONE,)))
         with pytest.raises(EnvironmentFailure, match="CONNECTION_REFUSED"):
             await do(env, f"click [{find(seen, 'Go').id}]")
+        await env.reset(task_at(origins=(GONE,)))
+        with pytest.raises(EnvironmentFailure, match="CONNECTION_REFUSED"):
+            await do(env, f'goto "{GONE}/"')
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_dead_link_to_another_allowed_site_is_a_fact_about_the_page(visit: Visit, way: str) -> None:
+    async with visit(WAYS[way].format(f"{GONE}/"), config=BrowserConfig(screenshots=False, allow_origins=(GONE,))) as (env, seen):
+        try:
+            said = (await do(env, f"click [{find(seen, 'Go').id}]")).info["refused"]
+        except ActionError as refused:  # a popup that does not come leaves the page as it was
+            said = str(refused)
+        assert said.replace("/?:", "/:") == f"cannot go to {GONE}/: CONNECTION_REFUSED"
+        if way in ("popup", "link in a new tab"):
+            assert find(await look(env, "wait"), "Go") and not env.observation.tabs
+
+
+async def test_an_allowed_site_that_is_gone_is_told_by_goto(visit: Visit) -> None:
+    async with visit("<p>Here", config=BrowserConfig(screenshots=False, allow_origins=(GONE,))) as (env, _):
+        assert (await do(env, f'goto "{GONE}/"')).info["refused"] == f"cannot go to {GONE}/: CONNECTION_REFUSED"
 
 
 async def test_a_choice_that_takes_its_own_frame_away_is_carried_out(visit: Visit) -> None:
@@ -449,9 +472,10 @@ async def test_an_upload_to_a_picker_of_the_browser_is_refused_in_words_and_the_
     visit: Visit, httpserver: HTTPServer, task_at: Callable[..., Task], tmp_path: Path, picker: str
 ) -> None:
     (tmp_path / "a.txt").write_text("a")
-    page = f"<button onclick=\"{picker}().catch(() => document.title = 'cancelled')\">Open</button>"
+    page = f"<button onclick=\"{picker}().catch(() => document.body.dataset.said = 'cancelled')\">Open</button>"
     async with visit(page) as (env, _):
         seen = await env.reset(task_at(files=(str(tmp_path / "a.txt"),)))
         with pytest.raises(ActionError, match=r"\[1\] opens a file picker of the browser itself"):
             await do(env, f'upload [{find(seen, "Open").id}] "a.txt"')
-        assert (await look(env, "wait")).title == "cancelled"
+        await look(env, "wait")
+        assert await env.page.evaluate("document.body.dataset.said") == "cancelled"

@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from exact.environments.browser import PageSetup
+from exact.errors import ActionError
 from tests.conftest import Visit
 from tests.environments.browser.pages import do, find, look
 
@@ -241,8 +242,63 @@ async def test_content_that_is_not_rendered_yet_is_in_the_tree_and_can_be_clicke
         assert (await look(environment, f"click [{find(filled, 'Open 20').id}]")).title == "20"
 
 
+ROOTS = {
+    "open": "<div id=h></div><script>h.attachShadow({{mode: 'open'}}).innerHTML = `{}`</script>",
+    "closed": "<div id=h></div><script>h.attachShadow({{mode: 'closed'}}).innerHTML = `{}`</script>",
+    "closed in a closed one": """<div id=h></div><script>const outer = h.attachShadow({{mode: 'closed'}}); outer.innerHTML = '<div></div>'
+        outer.firstChild.attachShadow({{mode: 'closed'}}).innerHTML = `{}`</script>""",
+    "declared": "<div><template shadowrootmode=open>{}</template></div>",
+}
+
+
+@pytest.mark.parametrize("root", ROOTS)
+async def test_content_in_a_shadow_root_that_is_not_rendered_yet_is_in_the_tree_and_can_be_clicked(visit: Visit, root: str) -> None:
+    posts = "".join(POST.format(tag="article", i=i, style=LATER, inner="") for i in range(40))
+    async with visit(ROOTS[root].format(posts)) as (environment, seen):
+        assert [each.name for each in seen.elements if each.role == "link"] == [f"Open {i}" for i in range(40)]
+        assert (await look(environment, f"click [{find(seen, 'Open 30').id}]")).title == "30"
+
+
 async def test_content_that_is_hidden_until_it_is_found_is_not_in_the_tree(visit: Visit) -> None:
     hidden = "<p hidden=until-found>Never</p><div style='content-visibility:hidden'>Never</div><div style='display:none'>Never</div>"
     page = f"<div style='height:3000px'></div><div style='{LATER}'><b aria-hidden=true></b>{hidden}<button>Send</button></div>{hidden}"
     async with visit(page) as (_, seen):
         assert "Send" in seen.text and "Never" not in seen.text
+
+
+SUGGESTED = """<input list=towns aria-label=From oninput="document.title = value">
+<input list=towns aria-label=To onchange="document.title = value">
+<datalist id=towns><option value=Paris><option value=PRG label=Prague><option>Rome</datalist>"""
+
+
+async def test_options_that_a_field_suggests_are_elements_of_it(visit: Visit) -> None:
+    async with visit(SUGGESTED) as (environment, seen):
+        assert [(each.name, each.depth) for each in seen.elements if each.role == "option"] == [
+            ("Paris", 1),
+            ("PRG (Prague)", 1),
+            ("Rome", 1),
+        ]
+        first, second = find(seen, "From").id, find(seen, "To").id
+        assert find(await look(environment, f"click [{find(seen, 'Rome').id}]"), "From").value == "Rome"
+        assert (await look(environment, f'select [{first}] "prague"')).title == "PRG"
+        assert find(await look(environment, f'select [{second}] "PRG (Prague)"'), "To").value == "PRG"
+        with pytest.raises(ActionError, match="has no option 'Berlin': valid: 'Paris', 'PRG \\(Prague\\)', 'Rome'"):
+            await look(environment, f'select [{second}] "Berlin"')
+
+
+async def test_suggestions_that_a_script_adds_are_another_state(visit: Visit) -> None:
+    page = """<input list=l aria-label=City oninput="l.innerHTML = `<option>${value}-on-Sea`"><datalist id=l></datalist>"""
+    async with visit(page) as (environment, seen):
+        after = await look(environment, f'fill [{find(seen, "City").id}] "Ash"')
+        assert find(after, "Ash-on-Sea", "option").visible
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "same"),
+    [("Cart", "Cart (empty)", False), ("Inbox", "(3) Inbox", True), ("[12+] Inbox", "Inbox", True), ("Now 12:00:01", "Now 12:00:02", True)],
+)
+async def test_a_title_tells_states_apart_but_not_by_new_messages_and_clocks(visit: Visit, before: str, after: str, same: bool) -> None:
+    page = f"<script>document.title = '{before}'</script><button onclick=\"document.title = '{after}'\">Go</button>"
+    async with visit(page) as (environment, seen):
+        came = await look(environment, f"click [{find(seen, 'Go').id}]")
+        assert (seen.title, came.title) == (before, after) and (came.fingerprint == seen.fingerprint) == same

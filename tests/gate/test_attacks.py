@@ -52,7 +52,6 @@ NOT_PROMISED = {
         pairs_backwards_in_cells lookalikes braille_in_the_title every_second_letter name_of_a_download dialog address_of_the_page
         letters_in_another_order
     """,
-    "harms the neighbour": "refused_pictures_and_sockets dialogs_of_frames console own_requests",
 }
 """Attacks that succeed, and that docs/security.md does not promise to stop. Each is expected to fail, strictly."""
 SLOW_TODAY = "frames_of_other_sites_churned refused_from_workers popups streams_without_end blobs"

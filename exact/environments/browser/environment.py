@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 Evaluator = Callable[["Page", Outcome], Awaitable[Score]]
 """Scores the outcome of an episode, given its last page."""
 _DRAGS = ("drag", "drag_at")
+_BEGINNINGS = ("reset", "restore")
+"""Calls that begin an episode with a new page."""
 
 
 class BrowserEnvironment:
@@ -385,6 +387,9 @@ class BrowserEnvironment:
         from playwright.async_api import Error
 
         timeouts = self.episode.tabs.timeouts
+        if timeouts.broken and what not in _BEGINNINGS:  # since the last call: the browser answers nothing about a page that is gone
+            self._terminated = True
+            raise EnvironmentFailure(f"{what}: {timeouts.broken}")
         async with self.episode.backend.call(what):
             try:
                 async with timeouts.limited():

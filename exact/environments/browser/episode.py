@@ -298,6 +298,7 @@ class BrowserEpisode:
         context, self._context = self._context, None
         browser = self.backend.browser
         browser.interceptor.unregister(self._context_id)
+        self.tabs.window.leave()
         self.interaction.leave()
         if context is not None:
             try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from exact.config import BrowserConfig
 from exact.environments.base import SideEffect
@@ -14,6 +14,7 @@ from exact.environments.browser.network.rules import PolicyRules
 from exact.environments.browser.network.sockets import PageReports
 from exact.environments.browser.observe import redaction
 from exact.environments.browser.page.background import BackgroundRequests
+from exact.environments.browser.page.cdp import FLOOD
 from exact.environments.browser.page.dialogs import Dialogs
 from exact.environments.browser.page.downloads import Downloads
 from exact.environments.browser.page.settle import AGAIN_AND_AGAIN, Patience, content_of, give_up, quiet
@@ -34,6 +35,10 @@ _LOOK = 250
 """Milliseconds after which a blank page is looked at again, even if nothing changes in its main frame."""
 
 
+_TOO_MANY = "net::ERR_INSUFFICIENT_RESOURCES"
+"""Chromium's error of a request beyond those that it keeps waiting for one renderer."""
+
+
 class Tabs:
     """The tabs of one environment, with their common parts: dialogs, downloads, clock and timeouts.
 
@@ -48,7 +53,7 @@ class Tabs:
         """
         self._backend, self.setup, self.config = backend, setup, config
         self._background = background or BackgroundRequests()
-        self.window = BrowserWindow()
+        self.window = BrowserWindow(lambda why: self.timeouts.fail(why))
         self.gate = Gate(PolicyRules(), self.window)
         """The gate of the episode; side effects are recorded in its log."""
         self.dialogs = Dialogs("accept" if setup.one_page else config.dialogs)
@@ -100,12 +105,14 @@ class Tabs:
     async def watch(self, page: Page, index: int = 0) -> Tab:
         """Attach to a page and watch it, without making it a tab. `index`: its number among the episode's pages, from 0."""
         page.on("dialog", self._dialog)
-        page.on("crash", lambda _: self.timeouts.fail("the page crashed"))
+        page.on("crash", self._crashed)
         browser, seconds = self._backend.browser, self.config.answer_seconds
         holds, goes_to = lambda frame: self.gate.holds(frame), lambda url: self.gate.goes_to(url)
         tab = Tab(page, await browser.attach(page), index, holds, goes_to, seconds, self._background)
         tab.cdp.on("Page.downloadWillBegin", lambda event: self.downloads.begin(event))
         tab.cdp.on("Page.downloadProgress", lambda event: self.downloads.progress(event))
+        tab.cdp.on(FLOOD, lambda _: self.gate.end_pages("it writes to its console without end"))
+        tab.cdp.on("Network.loadingFailed", self._request_failed)
         PageReports(tab.cdp, lambda: self.gate)
         await asyncio.gather(browser.prepare_page(tab.cdp, self.config), tab.open(self.setup, redaction.rules(self.config.mask)))
         return tab
@@ -282,6 +289,14 @@ class Tabs:
         with suppress(Error):  # the popup was closed before it could be watched
             await self.adopt(page)
             self.gate.forget_popup(self.present.main_frame)
+
+    def _crashed(self, page: Page) -> None:
+        if any(tab.page is page for tab in self.window.tabs):  # else it belongs to an earlier episode
+            self.timeouts.fail("the page crashed")
+
+    def _request_failed(self, event: dict[str, Any]) -> None:
+        if event["errorText"] == _TOO_MANY:
+            self.gate.end_pages("it has sent more requests than the browser keeps waiting")
 
     async def _dialog(self, dialog: Dialog) -> None:
         url = dialog.page.url if dialog.page else ""

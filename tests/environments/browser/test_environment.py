@@ -3,6 +3,7 @@
 import asyncio
 import io
 import threading
+import time
 from collections.abc import Callable
 
 import pytest
@@ -199,6 +200,23 @@ async def test_acting_before_the_first_reset_is_refused(browser: Browser) -> Non
             await do(env, "wait")
         with pytest.raises(EnvironmentFailure, match="reset first"):
             env.page  # noqa: B018
+
+
+async def test_a_page_that_floods_while_nobody_acts_is_a_broken_environment_and_a_reset_repairs_it(
+    visit: Visit, task_at: Callable[..., Task]
+) -> None:
+    flood = "for (let n = 0; n < 3000; n++) fetch('http://127.0.0.9:9/' + n, {mode: 'no-cors'}).catch(() => 0)"
+    async with visit(f'<button onclick="setTimeout(() => {{ {flood} }}, 700)">Go</button>') as (env, seen), asyncio.timeout(60):
+        await do(env, f"click [{find(seen, 'Go').id}]")
+        while not env.episode.tabs.window.flooded:  # noqa: ASYNC110 - the page is told by nobody
+            await asyncio.sleep(0.05)
+        began = time.monotonic()
+        with pytest.raises(
+            EnvironmentFailure, match="floods the browser, so it was ended: it sent more than 1,000 requests that are refused"
+        ):
+            await do(env, "wait")
+        assert time.monotonic() - began < 5
+        assert find(await env.reset(task_at()), "Go")
 
 
 async def test_a_crashed_page_is_a_broken_environment_and_a_reset_repairs_it(visit: Visit, task_at: Callable[..., Task]) -> None:

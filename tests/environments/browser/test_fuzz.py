@@ -64,6 +64,9 @@ class _Frames:
     async def ask(self) -> None:
         pass
 
+    def end(self, why: str) -> None:
+        """Do nothing."""
+
 
 def address(chance: random.Random) -> str:
     if chance.random() < 0.3:

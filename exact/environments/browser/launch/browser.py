@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from statistics import median
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from exact.config import BrowserConfig
 from exact.environments.browser.launch.options import Devices, context_options, device_options, grant_permissions
@@ -63,6 +64,8 @@ class Browser:
         self._make_wall, self._pipe = make_wall, pipe
         self._walls: dict[BrowserContext, Wall] = {}
         self._clipboard = SharedClipboard(playwright)
+        self._sessions = WeakKeyDictionary["Page", Cdp]()
+        """Our sessions with pages."""
         self._closing: set[asyncio.Task[None]] = set()
         self._closes: deque[float] = deque((0.1,), maxlen=31)
         """Seconds that the last contexts took to close."""
@@ -113,7 +116,9 @@ class Browser:
 
     async def attach(self, page: Page) -> Cdp:
         """Return a new session with a page. Raises Playwright's Error."""
-        return await self._pipe.attach(await target_of(page)) if self._pipe else await page.context.new_cdp_session(page)
+        cdp = await self._pipe.attach(await target_of(page)) if self._pipe else await page.context.new_cdp_session(page)
+        self._sessions[page] = cdp
+        return cdp
 
     async def prepare_page(self, cdp: Cdp, config: BrowserConfig) -> None:
         """Set the properties of a page besides the options of its context."""
@@ -129,8 +134,7 @@ class Browser:
         closing.add_done_callback(lambda done: done.cancelled() or done.exception())  # it may fail after it was given up
         try:
             if not (await asyncio.wait({closing}, timeout=max(_CLOSE_AT_LEAST, 10 * median(self._closes))))[0]:
-                for page in context.pages:
-                    await self._crash(page)
+                await asyncio.gather(*map(self._crash, context.pages))
                 await asyncio.wait({closing}, timeout=CLOSE_SECONDS)
             if closing.done():
                 self._closes.append(loop.time() - began)
@@ -140,13 +144,12 @@ class Browser:
                 wall.close()
 
     async def _crash(self, page: Page) -> None:
-        """End the renderer of a page that does not answer."""
+        """End the renderer of a page that does not answer. A session of ours needs no answer of the browser before the command is sent."""
         from playwright.async_api import Error
 
         with suppress(Error, EnvironmentFailure, TimeoutError):
             async with asyncio.timeout(1.0):
-                cdp = await self.attach(page)
-                await cdp.send("Page.crash")
+                await (self._sessions.get(page) or await self.attach(page)).send("Page.crash")
 
     def close_walls(self) -> None:
         """End all connections of contexts that were not closed."""

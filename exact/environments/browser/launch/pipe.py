@@ -15,11 +15,13 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
 from exact.environments.browser.launch import hand_over
-from exact.environments.browser.page.cdp import KEPT, MOST_BYTES, CdpConnection, refused
+from exact.environments.browser.network.pace import Allowance
+from exact.environments.browser.page.cdp import KEPT, MOST_BYTES, CdpConnection, decoded, refused
 from exact.errors import EnvironmentFailure
 
 _FIRST_NUMBER = 1 << 30
@@ -33,6 +35,26 @@ _AHEAD = 4 << 20
 _SECONDS = 10.0
 """Seconds that the exchange of the pipes may take."""
 _GONE = "the browser is gone"
+_TALK = tuple(b'{"method":"%s"' % name for name in (b"Runtime.consoleAPICalled", b"Runtime.exceptionThrown", b"Log.entryAdded"))
+"""Beginnings of events about what a page writes to its console, of which pages can send any number."""
+_HEARD, _HEARD_A_SECOND = 500, 50.0
+"""Such events of a page that the driver gets at once, and further ones in each second."""
+_MOST_TALK, _TALK_A_SECOND = 4000, 200.0
+"""Such events that a page may send at once, and further ones in each second, before it counts as a flood."""
+_SESSIONS = (b'{"method":"Target.attachedToTarget"', b'{"method":"Target.detachedFromTarget"')
+"""Beginnings of events about sessions."""
+
+
+@dataclass
+class _Talk:
+    """What a page may still write to its console."""
+
+    target: str
+    """CDP id of the page."""
+    heard: Allowance = field(default_factory=lambda: Allowance(_HEARD, _HEARD_A_SECOND))
+    allowed: Allowance = field(default_factory=lambda: Allowance(_MOST_TALK, _TALK_A_SECOND))
+    is_over: bool = False
+    """Whether it was reported as a flood."""
 
 
 class SharedPipe(CdpConnection):
@@ -43,6 +65,8 @@ class SharedPipe(CdpConnection):
         self._ports: socket.socket | None = None
         """Asks for ports in the browser's network namespace; None if it has no separate one."""
         self._asking = asyncio.Lock()
+        self._talk: dict[str, _Talk] = {}
+        """What pages may still write to their consoles, by sessions of the driver."""
         self._driver = _Side(self._from_driver, self._ended)
         self._browser = _Side(self._from_browser, self._ended, MOST_BYTES)
 
@@ -100,21 +124,41 @@ class SharedPipe(CdpConnection):
 
     def _from_browser(self, messages: list[bytes]) -> None:
         own = [self._is_own(message) for message in messages]
-        others = [message for message, ours in zip(messages, own, strict=True) if not ours]
+        others = [message for message, ours in zip(messages, own, strict=True) if not ours and self._is_heard(message)]
         if others:
             self._driver.write(b"\0".join((*others, b"")))
         for message, ours in zip(messages, own, strict=True):
             if ours:  # each in a separate turn, so that a handler that fails does not keep a message from another one
                 asyncio.get_running_loop().call_soon(self._take, message)
 
+    def _is_heard(self, message: bytes) -> bool:
+        """Return whether the driver gets a message. It is slow at events of a console, and holds up all other messages."""
+        if message.startswith(_SESSIONS):
+            self._note_session(message)
+        if not message.startswith(_TALK) or not (talk := self._talk.get(_session(message))):
+            return True
+        if not talk.allowed.take() and not talk.is_over:
+            talk.is_over = True
+            self.report_flood(talk.target)
+        return talk.heard.take()
+
+    def _note_session(self, message: bytes) -> None:
+        """Note a session of the driver with a page, or with a worker of one, or its end."""
+        found = decoded(message)["params"]
+        if "targetInfo" not in found:
+            self._talk.pop(found["sessionId"], None)
+        elif found["targetInfo"]["type"] == "page":
+            self._talk[found["sessionId"]] = _Talk(found["targetInfo"]["targetId"])
+        elif above := self._talk.get(_session(message)):
+            self._talk[found["sessionId"]] = above
+
     def _is_own(self, message: bytes) -> bool:
         """Return whether a message answers a command of ours, or is an event of one of our sessions. The session stands at its end."""
         if message.startswith(b'{"id":'):
             number = message[6 : message.find(b",", 6)]
             return number.isdigit() and int(number) > _FIRST_NUMBER
-        head, _, session = message.rpartition(b',"sessionId":"')
-        name = session[:-2].decode("utf-8", "replace")
-        return bool(head) and session.endswith(b'"}') and (name == self._root or name in self._sessions)
+        name = _session(message)
+        return bool(name) and (name == self._root or name in self._sessions)
 
     def _ended(self) -> None:
         self.close()
@@ -131,6 +175,8 @@ class _Side(asyncio.Protocol):
         self._reading: asyncio.ReadTransport | None = None
         self._writing: asyncio.WriteTransport | None = None
         self._received = bytearray()
+        self._unsent: list[bytes] = []
+        """Messages of this turn of the event loop. They are written together: each write takes as long as a small message."""
         self.slow: Callable[[bool], None] = lambda _: None
         """Learns whether too many bytes wait to be written."""
 
@@ -143,7 +189,13 @@ class _Side(asyncio.Protocol):
 
     def write(self, data: bytes) -> None:
         """Send messages. Those for a side that is closed are dropped."""
-        if self._writing and not self._writing.is_closing():
+        if not self._unsent:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._unsent.append(data)
+
+    def _flush(self) -> None:
+        data, self._unsent = b"".join(self._unsent), []
+        if data and self._writing and not self._writing.is_closing():
             self._writing.write(data)
 
     def pause(self, paused: bool) -> None:
@@ -153,6 +205,7 @@ class _Side(asyncio.Protocol):
 
     def close(self) -> None:
         """Close both descriptors."""
+        self._flush()
         for each in (self._reading, self._writing):
             if each and not each.is_closing():
                 each.close()
@@ -200,6 +253,12 @@ class _Writing(asyncio.BaseProtocol):
 
     def resume_writing(self) -> None:
         self._side.slow(False)
+
+
+def _session(message: bytes) -> str:
+    """Return the session of an event, which stands at its end; empty if it has none."""
+    head, _, session = message.rpartition(b',"sessionId":"')
+    return session[:-2].decode("utf-8", "replace") if head and session.endswith(b'"}') else ""
 
 
 @asynccontextmanager

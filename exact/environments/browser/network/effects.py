@@ -42,6 +42,8 @@ class EffectLog:
         self._effects: list[_Noted] = []
         self._pending: dict[str, _Noted] = {}
         """Writes without an answer yet, by request id."""
+        self.has_write = False
+        """Whether a write was sent since side effects were last taken."""
         self._refused = 0
         """Requests that were refused since side effects were last taken."""
         self._once: set[str] = set()
@@ -49,13 +51,9 @@ class EffectLog:
         self._failures: dict[str, str] = {}
         """Reasons why servers could not be connected to, as CDP names them, by `host:port`."""
 
-    @property
-    def has_write(self) -> bool:
-        """Whether a write was sent since side effects were last taken."""
-        return any(each.effect.is_write for each in (*self._effects, *self._pending.values()))
-
     def record(self, effect: SideEffect, message: BrowserMessage | None = None) -> None:
         """Record a side effect. `message`: what caused it, if its kind may be learned."""
+        self.has_write = self.has_write or effect.is_write
         self._effects.append(_Noted(effect, kind_of(message) if message else ""))
 
     def record_refused(self, effect: SideEffect, message: BrowserMessage) -> bool:
@@ -75,6 +73,7 @@ class EffectLog:
 
     def record_write(self, id: str, effect: SideEffect, message: BrowserMessage) -> None:
         """Record a write that is being sent, by its request id, whether or not it will be answered."""
+        self.has_write = self.has_write or effect.is_write
         self._pending[id] = _Noted(effect, kind_of(message))
 
     def record_answer(self, id: str, status: int) -> None:
@@ -86,7 +85,7 @@ class EffectLog:
         """Return the side effects since the last call. Each write is returned once, without a status if it has no answer yet."""
         noted, self._effects, self._pending = (*self._effects, *self._pending.values()), [], {}
         self._once.clear()
-        self._refused = 0
+        self.has_write, self._refused = False, 0
         return tuple(self._settled(each) for each in noted)
 
     def _settled(self, noted: _Noted) -> SideEffect:

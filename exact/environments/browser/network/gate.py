@@ -18,7 +18,7 @@ from exact.environments.browser.network.effects import EffectLog
 from exact.environments.browser.network.flow import SecretFlow
 from exact.environments.browser.network.harmless import MOST_KINDS
 from exact.environments.browser.network.message import SOCKET, SOCKET_REPORTS, BrowserMessage, StoredCookie
-from exact.environments.browser.network.pace import Pace
+from exact.environments.browser.network.pace import Allowance, Pace
 from exact.environments.browser.network.rules import (
     Allow,
     Decision,
@@ -35,6 +35,8 @@ from exact.origins import origin
 
 _MOST_WAYS = 3
 """Requests for an address that the agent itself goes to: a page may ask for it again in other spellings, which tell it something."""
+_MOST_TRIED, _TRIED_A_SECOND = 1000, 20.0
+"""Refused requests that a page may send at once, and further ones in each second, before it is ended."""
 _COMMIT_SECONDS = 1.0
 """Seconds that a request of a tab waits until the browser reports which document the tab shows."""
 
@@ -57,6 +59,10 @@ class Frames(Protocol):
 
     async def ask(self) -> None:
         """Ask the browser for all frames. A blocked page answers late. Raises Playwright's Error if a page is gone."""
+        ...
+
+    def end(self, why: str) -> None:
+        """End the renderers of all pages, whose requests hold up other environments."""
         ...
 
 
@@ -112,6 +118,8 @@ class Gate:
         """The last address to which the agent itself went."""
         self._ways = 0
         """Number of requests that may still count as its way there."""
+        self._tried, self.is_over = Allowance(_MOST_TRIED, _TRIED_A_SECOND), False
+        """The refused requests that pages may still send, and whether they are ended because they sent too many."""
         self._popups: set[str] = set()
         self._popups_done = asyncio.Event()
         self._popups_done.set()
@@ -328,8 +336,25 @@ class Gate:
         """Note the reason why a server could not be connected to."""
         self.log.connection_failed(host, port, error)
 
+    def record_refused(self, effect: SideEffect, message: BrowserMessage) -> bool:
+        """Record a request that is refused. Return False if so many were that this one is not to be answered."""
+        self._note_tried()
+        return self.log.record_refused(effect, message)
+
+    def _note_tried(self) -> None:
+        """Count a refused request. A page that sends them without end is ended: each one takes time of the browser."""
+        if not self._tried.take():
+            self.end_pages(f"it sent more than {_MOST_TRIED:,} requests that are refused")
+
+    def end_pages(self, why: str) -> None:
+        """End the pages, once: they take the time of other environments. `why` says by what."""
+        if not self.is_over:
+            self.is_over = True
+            self.frames.end(why)
+
     def record_refused_socket(self, url: str) -> None:
         """Record a WebSocket that was refused before it opened, so that its messages are not sent. Once a step: pages try again."""
+        self._note_tried()
         message = BrowserMessage(SOCKET, url)
         decision = self.decide(message, with_document=bool(self.facts.documents))
         if decision.effect:

@@ -18,13 +18,13 @@ import msgspec
 
 from exact.environments.base import SAFE_METHODS, SideEffect
 from exact.environments.browser.network.body import ATTACHMENT, Bodies, BodyTooLarge, DocumentFate, as_page, fate_of
-from exact.environments.browser.network.form import field_names, request_body
+from exact.environments.browser.network.form import request_body
 from exact.environments.browser.network.gate import Gate
-from exact.environments.browser.network.message import SOCKET_REPORTS, BrowserMessage
+from exact.environments.browser.network.message import SOCKET_REPORTS, BrowserMessage, header, message_of, reported_socket
+from exact.environments.browser.network.pace import Turns
 from exact.environments.browser.network.recording import Recording, encoded
 from exact.environments.browser.network.rules import Allow, Refuse
 from exact.environments.browser.page.traffic import FailedNavigation
-from exact.environments.browser.presume.address import overriding_methods
 from exact.errors import EnvironmentFailure
 from exact.origins import origin, split_url
 
@@ -55,6 +55,10 @@ _MOST_UNKNOWN = 64
 """Requests of unknown frames that wait at once. Further ones are refused, so that a page which churns frames delays no other."""
 _WORDS = re.compile(r"(?<=[a-z])([A-Z])")
 """Beginnings of the words in CDP's names of errors, other than the first."""
+_ENDED = "ended"
+"""Stands for the contexts whose pages were ended since they sent too many requests. Those are not answered."""
+_MOST_WAITING = 2000
+"""Requests of one context that may wait until others had their turn."""
 _POLL = 0.02
 """Seconds between two attempts to find the context of a frame."""
 
@@ -75,6 +79,8 @@ class RequestInterceptor:
         self._contexts: dict[str, str] = {}
         """CDP ids of browser contexts by target or frame."""
         self._tasks: dict[asyncio.Task[None], Event] = {}
+        self._turns = Turns[Event](self._begin)
+        """Requests that wait until others had their turn, by context; empty for that of unknown frames."""
         self._unknown = 0
         """Requests of unknown frames that wait."""
         self._frame_queries: dict[str, asyncio.Task[None]] = {}
@@ -99,12 +105,12 @@ class RequestInterceptor:
     @property
     def busy(self) -> bool:
         """Return whether a request waits for an answer."""
-        return bool(self._tasks)
+        return bool(self._tasks or self._turns.waiting)
 
     @property
     def unanswered(self) -> tuple[Event, ...]:
         """Events of the requests that wait for an answer."""
-        return tuple(self._tasks.values())
+        return (*self._tasks.values(), *self._turns.waiting)
 
     def continue_from(self, unanswered: tuple[Event, ...]) -> None:
         """Handle, after `start` and `resume`, requests that had no answer when the snapshot was taken. Call it before `start`."""
@@ -123,6 +129,7 @@ class RequestInterceptor:
 
     def stop(self) -> None:
         """Drop all waiting requests: the browser is being closed."""
+        self._turns.clear()
         for task in (*self._tasks, *self._frame_queries.values()):
             task.cancel()
 
@@ -133,7 +140,9 @@ class RequestInterceptor:
 
     def unregister(self, context: str) -> None:
         """Refuse all further requests of a context."""
-        self._gates.pop(context, None)
+        gate = self._gates.pop(context, None)
+        if gate and gate.is_over:  # the browser reports what it sent for a while
+            self._contexts |= {frame: _ENDED for frame, owner in self._contexts.items() if owner == context}
         self._contexts = {frame: owner for frame, owner in self._contexts.items() if owner != context}
 
     def _target_created(self, event: Event) -> None:
@@ -149,6 +158,16 @@ class RequestInterceptor:
             self._gates[context].forget_popup(event["targetId"])
 
     def _request_paused(self, event: Event) -> None:
+        """Look at a request in its turn, so that a context which sends many holds up no other."""
+        context = self._context_of(event.get("frameId", "")) or ""
+        gate = self._gates.get(context)
+        if context == _ENDED or (gate and gate.is_over):
+            return  # its page was ended, which ends the request too
+        if self._turns.add(context, event) > _MOST_WAITING and gate:
+            gate.end_pages(f"more than {_MOST_WAITING:,} of its requests wait to be looked at")
+            self._turns.drop(context)
+
+    def _begin(self, event: Event) -> None:
         task = asyncio.ensure_future(self._answer(event))
         self._tasks[task] = event
         task.add_done_callback(self._tasks.pop)
@@ -184,7 +203,7 @@ class RequestInterceptor:
             return
         decision = await gate.judge(asked)
         if isinstance(decision, Refuse):
-            if not gate.log.record_refused(decision.effect, asked):
+            if not gate.record_refused(decision.effect, asked):
                 return  # a page that asks without end waits for ever, and delays no other
             await (self._pretend(event) if decision.pretends else self._refuse(event, gate))
             return
@@ -238,7 +257,7 @@ class RequestInterceptor:
             answer: dict[str, Any] = {"responseCode": 204, "responseHeaders": []}
         else:
             headers = {"Content-Type": "application/json", "Access-Control-Allow-Credentials": "true"}
-            if page := _header(request, "origin"):
+            if page := header(request, "origin"):
                 headers["Access-Control-Allow-Origin"] = page
             named = [{"name": name, "value": value} for name, value in headers.items()]
             answer = {"responseCode": 200, "responseHeaders": named, "body": encoded(b"{}")}
@@ -430,48 +449,10 @@ class RequestInterceptor:
             del self._frame_queries[context]
 
 
-def reported_socket(body: str) -> str:
-    """Return the address of the WebSocket in a report of a violated policy; empty if it reports something else."""
-    try:
-        report = msgspec.json.decode(body.encode("utf-8", "replace"), type=dict[str, dict[str, Any]])
-    except (msgspec.MsgspecError, RecursionError):
-        return ""
-    url = str(report.get("csp-report", {}).get("blocked-uri", ""))
-    return url if url.startswith(("ws:", "wss:")) and origin(url) else ""
-
-
-def message_of(event: Event) -> BrowserMessage:
-    """Return the request of a CDP Fetch.requestPaused."""
-    request = event["request"]
-    kind, body = event["resourceType"], request_body(request)
-    fields = () if request["method"] in SAFE_METHODS else field_names(request)
-    referrer = _header(request, "referer")
-    return BrowserMessage(
-        request["method"],
-        request["url"],
-        body,
-        fields,
-        event["frameId"],
-        referrer,
-        kind == "Document",
-        is_beacon=kind == "Ping",
-        is_report=kind == "CSPViolationReport",
-        kind=kind,
-        headers=tuple((name, str(value)) for name, value in request["headers"].items()),
-        fragment=request.get("urlFragment", ""),
-        is_whole=bool(body) or not request.get("hasPostData", False),
-        overrides=overriding_methods((name, str(value)) for name, value in request["headers"].items()),
-    )
-
-
 def _status(status: int, phrase: str = "") -> dict[str, Any]:
     """Return the status of an answer for CDP, which refuses a number without a known phrase unless one is given."""
     given = phrase.strip() if phrase.isascii() and phrase.isprintable() else ""
     return {"responseCode": status, "responsePhrase": given or responses.get(status, "") or "Unnamed"}
-
-
-def _header(request: dict[str, Any], name: str) -> str:
-    return next((str(value) for given, value in request["headers"].items() if given.lower() == name), "")
 
 
 def _is_pdf(headers: Iterable[dict[str, str]], max_bytes: int) -> bool:

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from exact.environments.base import SAFE_METHODS
+from exact.environments.browser.network.form import field_names, request_body
+from exact.environments.browser.presume.address import overriding_methods
+from exact.origins import origin
 
 SOCKET = "WEBSOCKET"
 """Stands for the HTTP method of a WebSocket, its handshake and its messages."""
@@ -79,3 +86,42 @@ class BrowserMessage(NamedTuple):
         if self.body or not self.is_whole:
             return "upload"
         return "part" if self.kind in PARTS else "request"
+
+
+def reported_socket(body: str) -> str:
+    """Return the address of the WebSocket in a report of a violated policy; empty if it reports something else."""
+    try:
+        report = msgspec.json.decode(body.encode("utf-8", "replace"), type=dict[str, dict[str, Any]])
+    except (msgspec.MsgspecError, RecursionError):
+        return ""
+    url = str(report.get("csp-report", {}).get("blocked-uri", ""))
+    return url if url.startswith(("ws:", "wss:")) and origin(url) else ""
+
+
+def message_of(event: dict[str, Any]) -> BrowserMessage:
+    """Return the request of a CDP Fetch.requestPaused."""
+    request = event["request"]
+    kind, body = event["resourceType"], request_body(request)
+    fields = () if request["method"] in SAFE_METHODS else field_names(request)
+    referrer = header(request, "referer")
+    return BrowserMessage(
+        request["method"],
+        request["url"],
+        body,
+        fields,
+        event["frameId"],
+        referrer,
+        kind == "Document",
+        is_beacon=kind == "Ping",
+        is_report=kind == "CSPViolationReport",
+        kind=kind,
+        headers=tuple((name, str(value)) for name, value in request["headers"].items()),
+        fragment=request.get("urlFragment", ""),
+        is_whole=bool(body) or not request.get("hasPostData", False),
+        overrides=overriding_methods((name, str(value)) for name, value in request["headers"].items()),
+    )
+
+
+def header(request: dict[str, Any], name: str) -> str:
+    """Return a header of a CDP request by its name in lower case; empty if there is none."""
+    return next((str(value) for given, value in request["headers"].items() if given.lower() == name), "")

@@ -51,6 +51,8 @@ class PageTooLarge(Exception):
     """A page whose state has more than is read as a whole."""
 
 
+FLOOD = "Exact.flood"
+"""Event of our own: the page writes to its console without end."""
 CLOSED = "the page, its context or the browser has been closed"
 
 
@@ -60,8 +62,9 @@ class CdpSession:
     `on`, `send` and their errors are as in Playwright's CDPSession.
     """
 
-    def __init__(self, ask: Ask) -> None:
-        self._ask = ask
+    def __init__(self, ask: Ask, target: str = "") -> None:
+        """Make a session that sends by `ask`. `target`: CDP id of the page."""
+        self._ask, self.target = ask, target
         self._handlers: defaultdict[str, list[Callable[[dict[str, Any]], object]]] = defaultdict(list)
 
     def on(self, event: str, handler: Callable[[dict[str, Any]], object]) -> None:
@@ -223,8 +226,13 @@ class CdpConnection(ABC):
         """Attach to a page by its CDP id. Raises Playwright's Error, as sessions do, if the page is gone."""
         own = CdpSession(partial(self._ask, self._root))
         id = str((await own.send("Target.attachToTarget", {"targetId": target, "flatten": True}))["sessionId"])
-        session = self._sessions[id] = CdpSession(partial(self._ask, id))
+        session = self._sessions[id] = CdpSession(partial(self._ask, id), target)
         return session
+
+    def report_flood(self, target: str) -> None:
+        """Tell the sessions with a page, by its CDP id, that it floods the connection by what the driver gets."""
+        for each in [each for each in self._sessions.values() if each.target == target]:
+            each.dispatch(FLOOD, {})
 
     @property
     def is_lost(self) -> bool:

@@ -107,6 +107,8 @@ class Tab:
         self._navigation = ""
         self._timer: asyncio.TimerHandle | None = None
         self._stopping: asyncio.Task[None] | None = None
+        self._told: set[asyncio.Task[None]] = set()
+        """Commands whose answers nothing waits for."""
         self._execution_contexts: dict[str, int] = {}
         self._origins: set[str] = set()
 
@@ -271,6 +273,28 @@ class Tab:
 
         with suppress(Error):  # closed meanwhile
             await self.cdp.send("Page.stopLoading")
+
+    def crash(self) -> None:
+        """End the renderer, on a thread of it that no script blocks. The answer is not waited for."""
+        self._tell("Page.crash")
+
+    def leave(self) -> None:
+        """Hear no more of the page, whose context is about to close. The answer is not waited for.
+
+        Chromium 156 ends as a whole if two sessions wait for the dialog of a frame without a document, and its context closes.
+        """
+        self._tell("Page.disable")
+
+    def _tell(self, command: str) -> None:
+        task = asyncio.ensure_future(self._send(command))
+        self._told.add(task)
+        task.add_done_callback(self._told.discard)
+
+    async def _send(self, command: str) -> None:
+        from playwright.async_api import Error
+
+        with suppress(Error):  # the page is gone
+            await self.cdp.send(command)
 
     def is_navigation_error(self, error: Exception) -> bool:
         """Return whether an error only means that a navigation replaced the document. Then call again."""

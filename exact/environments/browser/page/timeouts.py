@@ -58,7 +58,9 @@ class Timeouts:
             self._limit.reschedule(self._deadline)
 
     def fail(self, why: str) -> None:
-        """End the present call at once: the page is broken. `why` gives the reason."""
+        """End the present call at once: the page is broken. `why` gives the reason, the first one if there are several."""
+        if self.broken:
+            return  # the present call may begin with another page
         self.broken = why
         if self._limit is not None and not self._limit.expired():
             self._limit.reschedule(asyncio.get_running_loop().time())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -48,7 +48,6 @@ class _Request:
     """Time of the event loop."""
     background: bool = False
     """Flag that it is not waited for."""
-    answered: bool = False
 
 
 class Traffic:
@@ -72,6 +71,8 @@ class Traffic:
         """The last navigation of the main frame since the mark, if it failed."""
         self._known = known or BackgroundRequests()
         self._requests: dict[str, _Request] = {}
+        self._open: defaultdict[str, dict[str, _Request]] = defaultdict(dict)
+        """Requests in flight without an answer, by kind and id, the oldest first."""
         self._answers: dict[str, str] = {}
         """Addresses of requests by `fetch` whose response has begun and whose body has not ended, by request id."""
         self._arriving = ""
@@ -136,6 +137,7 @@ class Traffic:
     def end(self) -> None:
         """Forget requests in flight: the page has closed, and the browser will not report its end."""
         self._requests, self._answers, self._arriving = {}, {}, ""
+        self._open.clear()
         self._frames, self._unfinished, self._downloads = set(), set(), set()
         self._changed.set()
 
@@ -230,11 +232,8 @@ class Traffic:
 
     def _is_asked_again(self, request: _Request) -> bool:
         """Return whether one of the same kind is waited for that began a while before, and has no answer yet."""
-        waited = (each for each in self._requests.values() if each.key == request.key and not (each.answered or each.background))
-        return any(request.begun - each.begun > _GRACE for each in waited)
-
-    def _unanswered(self, key: str) -> int:
-        return sum(each.key == key and not each.answered for each in self._requests.values())
+        oldest = next((each for each in self._open[request.key].values() if not each.background), request)
+        return request.begun - oldest.begun > _GRACE
 
     def _request_sent(self, event: Event) -> None:
         kind, id = event.get("type", ""), event["requestId"]
@@ -242,11 +241,17 @@ class Traffic:
             self.redirected = event["request"]["url"]
         if kind in _UNTRACKED:
             return
-        before = self._requests.get(id)  # the request that a redirect answered
+        if before := self._requests.get(id):  # the request that a redirect answered
+            self._close(id, before)
         self._requests[id] = request = _Request(
             kind, event["request"]["url"], request_key(event), event.get("frameId", ""), event.get("loaderId", ""),
             before.begun if before else asyncio.get_running_loop().time(), before is not None and before.background,
         )  # fmt: skip
+        others = self._open[request.key]
+        if before:  # it began before them
+            self._open[request.key] = {id: request, **others}
+        else:
+            others[id] = request
         if self._is_main_document(id, request):
             self._arriving = id
         elif not before:
@@ -256,7 +261,7 @@ class Traffic:
 
     def _recognize(self, id: str, request: _Request) -> None:
         """Do not wait for a request of a known kind, unless more of them are in flight than the page makes by itself."""
-        known, unanswered = self._known.at_once(request.key), self._unanswered(request.key)
+        known, unanswered = self._known.at_once(request.key), len(self._open[request.key])
         self._most[request.key] = max(self._most[request.key], unanswered)
         repeated = self._answered[request.key] > 0
         if repeated or self._is_asked_again(request):
@@ -278,20 +283,27 @@ class Traffic:
             self.denied = event["response"]["url"]
         request = self._requests.get(event["requestId"])
         if request:
-            self._answer(request)
+            self._answer(event["requestId"], request)
         if request and event.get("type") == "Fetch":
             self._answers[event["requestId"]] = event["response"]["url"]
         elif request and self._is_main_document(event["requestId"], request):
             self.status = event["response"]["status"]
         self._changed.set()
 
-    def _answer(self, request: _Request) -> None:
-        self._answered[request.key] += not request.answered
-        request.answered = True
+    def _answer(self, id: str, request: _Request) -> None:
+        self._answered[request.key] += self._close(id, request)
+
+    def _close(self, id: str, request: _Request) -> bool:
+        """Note that a request waits no more for an answer. Return whether it did."""
+        others = self._open.get(request.key, {})
+        waited = others.pop(id, None) is not None
+        if not others:
+            self._open.pop(request.key, None)
+        return waited
 
     def _request_finished(self, event: Event) -> None:
         if request := self._requests.pop(event["requestId"], None):
-            self._answer(request)
+            self._answer(event["requestId"], request)
             self._known.ended(request.key, asyncio.get_running_loop().time() - request.begun)
         self._answers.pop(event["requestId"], None)
         self._changed.set()
@@ -362,6 +374,7 @@ class Traffic:
         self._forget(lambda request: request.loader != frame["loaderId"] and request is not arriving)
 
     def _forget(self, gone: Callable[[_Request], bool]) -> None:
-        self._requests = {id: request for id, request in self._requests.items() if not gone(request)}
+        for id in [id for id, request in self._requests.items() if gone(request)]:
+            self._close(id, self._requests.pop(id))
         self._answers = {id: url for id, url in self._answers.items() if id in self._requests}
         self._changed.set()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
@@ -17,7 +17,10 @@ _CLOSING = 2000
 class BrowserWindow:
     """Open tabs, ordered by when they were last in front."""
 
-    def __init__(self) -> None:
+    def __init__(self, ended: Callable[[str], None] = lambda why: None) -> None:
+        """Make a window without tabs. `ended` is called with the reason when the pages are ended."""
+        self._ended, self.flooded = ended, ""
+        """The reason why the pages were ended; empty if they were not."""
         self.tabs: list[Tab] = []
         """The present tab is the last; the one that was in front before it is the last but one."""
         self.opened = 0
@@ -45,6 +48,8 @@ class BrowserWindow:
         """Put a tab in front, unless its page has closed meanwhile."""
         if not tab.page.is_closed():
             self.tabs.append(tab)
+            if self.flooded:
+                tab.crash()
             tab.page.on("close", lambda _: self._closed(tab))
 
     def _closed(self, tab: Tab) -> None:
@@ -99,8 +104,21 @@ class BrowserWindow:
             found, tab.unanswered = tab.unanswered or found, ""
         return found
 
+    def end(self, why: str) -> None:
+        """End the renderers of all tabs, present and future: a page floods the browser, which others share. `why` says by what."""
+        if not self.flooded:
+            self.flooded = f"the page floods the browser, so it was ended: {why}"
+            for tab in self.tabs:
+                tab.crash()
+            self._ended(self.flooded)
+
+    def leave(self) -> None:
+        """Hear no more of the tabs: their browser context is about to close."""
+        for tab in self.tabs:
+            tab.leave()
+
     def clear(self) -> None:
         """Forget all tabs: their browser context is gone."""
-        self.tabs, self.opened = [], 0
+        self.tabs, self.opened, self.flooded = [], 0, ""
         for task in self._opening:
             task.cancel()

@@ -19,7 +19,7 @@ from exact.config import BrowserConfig
 from exact.environments.browser import Browser, BrowserFactory, PageSetup, launch
 from exact.environments.browser.launch import pipe as pipes
 from exact.environments.browser.launch.pipe import SharedPipe, shared_pipe
-from exact.environments.browser.page.cdp import CdpSession
+from exact.environments.browser.page.cdp import FLOOD, CdpSession
 from exact.errors import EnvironmentFailure
 from exact.task import Task
 from tests.processes import left
@@ -80,6 +80,26 @@ async def test_each_message_of_the_browser_reaches_the_one_whom_it_concerns() ->
     theirs = [json.loads(each) for each in bytes(ends.driver).split(b"\0")[:-1]]
     assert [each.get("params", {}).get("n") for each in theirs] == [None, None, 1, 2, None]
     assert theirs[-1] == forged
+
+
+async def test_a_console_without_end_is_left_out_and_reported_and_holds_up_nothing_else() -> None:
+    ends, floods = Ends(), list[str]()
+    await ends.begin()
+    for session, target in (("OWN", "page"), ("OTHER", "beside")):
+        attaching = asyncio.ensure_future(ends.pipe.attach(target))
+        await asyncio.sleep(0)
+        ends.say({"id": ends.asked()[-1]["id"], "result": {"sessionId": session}})
+        (await attaching).on(FLOOD, lambda _, target=target: floods.append(target))
+    info, worker = {"targetId": "page", "type": "page"}, {"targetId": "w", "type": "worker"}
+    ends.say({"method": "Target.attachedToTarget", "params": {"sessionId": "THEIRS", "targetInfo": info}, "sessionId": "BROWSER"})
+    ends.say({"method": "Target.attachedToTarget", "params": {"sessionId": "WORKER", "targetInfo": worker}, "sessionId": "THEIRS"})
+    for _ in range(3000):
+        for session in ("THEIRS", "WORKER"):
+            ends.say({"method": "Runtime.consoleAPICalled", "params": {"type": "log"}, "sessionId": session})
+    ends.say({"method": "Page.loadEventFired", "params": {}, "sessionId": "THEIRS"})
+    heard = [json.loads(each)["method"] for each in bytes(ends.driver).split(b"\0")[:-1]]
+    assert 500 <= heard.count("Runtime.consoleAPICalled") < 700 and heard[-1] == "Page.loadEventFired"
+    assert floods == ["page"]
 
 
 async def test_a_handler_that_fails_keeps_no_other_from_its_message() -> None:

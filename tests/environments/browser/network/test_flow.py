@@ -29,6 +29,9 @@ class Tabs:
     async def ask(self) -> None:
         """They are known."""
 
+    def end(self, why: str) -> None:
+        """Do nothing."""
+
 
 def gate(parts: dict[str, object] | None = None, **rules: object) -> Gate:
     return Gate(

@@ -25,6 +25,9 @@ class NoFrames:
     async def ask(self) -> None:
         """There are none."""
 
+    def end(self, why: str) -> None:
+        """Do nothing."""
+
 
 def gate(*more: str, sends: bool = False, parts: dict[str, object] | None = None, **rules: object) -> Gate:
     """Return the gate of a context that may read at the site, and at `more` origins. `parts`: further parts of the gate."""

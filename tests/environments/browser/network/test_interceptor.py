@@ -331,6 +331,7 @@ class Pages:
 
     def __init__(self, *frames: str, asked: Callable[[], Awaitable[set[str]]] | None = None) -> None:
         self.known, self.asked = set(frames), asked
+        self.ended = list[str]()
 
     def has(self, frame: str) -> bool:
         return frame in self.known
@@ -341,6 +342,9 @@ class Pages:
     async def ask(self) -> None:
         if self.asked:
             self.known |= await self.asked()
+
+    def end(self, why: str) -> None:
+        self.ended.append(why)
 
 
 async def guarded(**pages: Pages) -> Session:
@@ -411,6 +415,19 @@ async def test_of_a_flood_of_refused_requests_the_rest_stays_unanswered_until_th
     session.asks("own", "known")
     answered = [await asyncio.wait_for(session.answers.get(), 5) for _ in range(MOST_REFUSED + 1)]
     assert ("Fetch.continueRequest", "own") in answered and session.answers.empty()
+
+
+async def test_a_page_that_sends_refused_requests_without_end_is_ended_and_its_requests_are_looked_at_no_more() -> None:
+    pages = Pages("known")
+    session = await guarded(a=pages)
+    for number in range(1200):
+        session.asks(str(number), "known", url="http://other.test/x")
+    for _ in range(MOST_REFUSED):
+        await asyncio.wait_for(session.answers.get(), 5)
+    assert pages.ended == ["it sent more than 1,000 requests that are refused"]
+    before = asyncio.all_tasks()
+    session.asks("later", "known")
+    assert asyncio.all_tasks() == before and session.answers.empty()
 
 
 async def test_a_guard_that_ends_leaves_nothing_waiting() -> None:

@@ -15,12 +15,35 @@ from exact.environments.browser import Browser, BrowserFactory, PageSetup
 from exact.environments.browser.launch.options import context_options, user_agent
 from exact.environments.browser.network import pace as module
 from exact.environments.browser.network.message import BrowserMessage
-from exact.environments.browser.network.pace import Pace
+from exact.environments.browser.network.pace import Allowance, Pace, Turns
 from exact.task import Task
 from tests.environments.browser.network.test_harmless import SITE, gate
 
 PLAIN = BrowserConfig(screenshots=False)
 LINK = "<a href=/>Next</a>"
+
+
+async def test_a_context_that_has_many_requests_lets_others_have_their_turn() -> None:
+    begun = list[str]()
+    turns = Turns[str](begun.append)
+    for number in range(100):
+        turns.add("flood", f"flood {number}")
+    turns.add("quiet", "quiet")
+    assert len(begun) < 20 and begun[-1] == "quiet" and len(turns.waiting) > 80
+    while turns.waiting:  # noqa: ASYNC110 - each turn of the event loop counts
+        await asyncio.sleep(0)
+    assert [each for each in begun if each != "quiet"] == [f"flood {number}" for number in range(100)]
+
+
+async def test_an_allowance_grows_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1000.0
+    monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now)
+    subject = Allowance(3, 2.0)
+    assert [subject.take() for _ in range(4)] == [True, True, True, False]
+    now += 0.6
+    assert [subject.take() for _ in range(2)] == [True, False]
+    now += 1000
+    assert [subject.take() for _ in range(4)] == [True, True, True, False]
 
 
 async def test_a_request_beyond_the_allowed_number_waits_for_the_minute_to_pass() -> None:

@@ -1,10 +1,11 @@
 """Pages that never finish are observed as they are, and what keeps them from it is waited for in vain only once."""
 
 import asyncio
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pytest_httpserver import HTTPServer
@@ -12,6 +13,7 @@ from werkzeug import Request, Response
 
 from exact.config import BrowserConfig
 from exact.environments.browser import Browser, BrowserEnvironment, BrowserFactory, PageSetup
+from exact.environments.browser.page.traffic import Traffic
 from exact.errors import EnvironmentFailure
 from exact.observation import Observation
 from exact.task import Task
@@ -342,3 +344,35 @@ async def test_a_document_that_ends_late_is_whole(browser: Browser, httpserver: 
     config = BrowserConfig(screenshots=False, settle_seconds=1.0, answer_seconds=8.0)
     async with asyncio.timeout(40), started(browser, task_at("/start"), config) as (_, seen):
         assert find(seen, "The end")
+
+
+async def test_a_request_costs_the_same_however_many_others_are_unanswered() -> None:
+    """A page that floods refused requests must not take the time of the environments beside it."""
+
+    class Page:
+        def on(self, name: str, handler: Callable[[dict[str, Any]], object]) -> None:
+            self.__dict__.setdefault(name, handler)
+
+    def steps(before: int) -> int:
+        page, taken = Page(), 0
+        traffic = Traffic(cast(Any, page))
+
+        def send(number: int) -> None:
+            request = {"url": f"http://shop.test/{chr(97 + number % 26) * (number % 99)}{number}", "method": "GET"}
+            page.__dict__["Network.requestWillBeSent"]({"requestId": str(number), "type": "Fetch", "request": request, "loaderId": "1"})
+
+        def count(frame: object, event: str, argument: object) -> None:
+            nonlocal taken
+            taken += event == "call"
+
+        for number in range(before):
+            send(number)
+        sys.setprofile(count)
+        try:
+            send(before)
+        finally:
+            sys.setprofile(None)
+        assert not traffic.is_idle
+        return taken
+
+    assert steps(2000) == steps(20)

@@ -29,10 +29,11 @@ HERE = Path(__file__).parent
 ANSWERS = [json.loads(line) for line in (HERE / "answers.jsonl").read_text("utf-8").splitlines()]
 QUESTIONS = json.loads(gzip.decompress((HERE / "questions.json.gz").read_bytes()))
 WHOLE = "whole"
+LETTERS = {SCALES["even"].value(letter): letter for letter in "ABCDE"}
 
 
 def letter(text: str) -> str:
-    return "ABCDE"[[1.0, 0.8, 0.5, 0.2, 0.0].index(parse.parse_grade(text).value)]
+    return LETTERS[parse.parse_grade(text).value]
 
 
 def action(text: str, labels: bool, seen: Observation) -> str:
@@ -46,14 +47,15 @@ def reader(answer: dict[str, Any]) -> Any:
             seen = msgspec.convert(QUESTIONS[answer["question"]]["observation"], Observation)
             return partial(action, labels=answer["kind"] == "label", seen=seen)
         case "grades":
-            return partial(parse.parse_grades, grades=SCALES["even"], count=2)
+            return lambda text: [LETTERS[each.value] for each in parse.parse_grades(text, SCALES["even"], 2)]
         case "check_answers":
             return lambda text: [("yes" if each.yes else "no") for each in parse.parse_check_answers(text, 1)]
         case "reflection":
             return lambda text: parse_reflection(text).reflection
         case kind:
             return {
-                "grade": letter, "argument": parse.parse_argument, "checks": parse.parse_checks, "expectation": parse_expectation,
+                "grade": letter, "argument": parse.parse_argument,
+                "checks": lambda text: list(parse.parse_checks(text)), "expectation": parse_expectation,
                 "preference": parse.parse_preference,
             }[kind]  # fmt: skip
 

@@ -194,7 +194,8 @@ async def met(environment: BrowserEnvironment, page: Changing, number: int, star
     await asyncio.sleep(page.seconds)
     refused = ""
     try:
-        await step_in(environment, environment.actions.parse(page.action.format(*ids)), seen.fingerprint)
+        came = await step_in(environment, environment.actions.parse(page.action.format(*ids)), seen.fingerprint)
+        refused = came.info.get("refused", "")
     except ActionError as error:
         refused = str(error)
     noted = tuple(await environment.page.evaluate("notes"))

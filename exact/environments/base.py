@@ -71,11 +71,11 @@ class SideEffect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.kind == "blocked" and not self.late and (unsafe if self.write is None else self.write)
 
 
-REPORTED_INFO = ("refused", "declined", "answer", "download", "unsettled", "moved", "holds")
+REPORTED_INFO = ("refused", "declined", "answer", "download", "unsettled", "moved", "holds", "changed")
 """Keys of `Transition.info` that are reported to agents. `refused`: the reason why the action was not fully carried out. `declined`: the
 reason why a person did not let it write. `answer`: the person's answer. `download`: the reason why a file was not saved. `unsettled`: that
 the page was still changing. `moved`: what was redrawn elsewhere while all text stayed equal. `holds`: the content of a field if it differs
-from the typed text."""
+from the typed text. `changed`: the elements that came and went while nothing was done."""
 
 
 def reported_info(info: Mapping[str, str]) -> str:
@@ -160,8 +160,10 @@ class Capabilities(msgspec.Struct, metaclass=RenamedFields, frozen=True, kw_only
 class Environment(Protocol):
     """One environment in which an agent acts.
 
-    Calls do not overlap: each method is awaited before the next one is called. Two attributes are optional. `obstacle` (str): the reason
-    why no snapshot can be taken now, empty if there is none. `processor` (float): CPU seconds used so far.
+    Calls do not overlap: each method is awaited before the next one is called. Three attributes are optional. `obstacle` (str): the reason
+    why no snapshot can be taken now, empty if there is none. `processor` (float): CPU seconds used so far. `changes(ids)` (coroutine):
+    returns the transition to the present state if it has changed by itself since it was last observed, None if not. Parts that always
+    change do not count. `info["still"]` has those of the element ids, separated by spaces, that mean the same elements as before.
     """
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any, cast
 
@@ -106,6 +106,14 @@ class GuardedEnvironment:
         if came.observation is None and not came.terminated:
             raise EnvironmentFailure("environment.step: neither an observation nor an end came: give one, or set terminated")
         return came
+
+    async def changes(self, ids: Collection[str] = ()) -> Transition | None:
+        """Return the transition to the present state if it has changed by itself. None if not, or if the environment cannot tell."""
+        if (changes := getattr(self._inner, "changes", None)) is None:
+            return None
+        with calling("environment.changes", EnvironmentFailure):
+            came = await changes(ids)
+            return None if came is None else expect("environment.changes", came, Transition, EnvironmentFailure)
 
     async def snapshot(self) -> Snapshot:
         with _noted("environment.snapshot", self._note):

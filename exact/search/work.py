@@ -412,10 +412,15 @@ def _warm_start(child: Node, foreseen: Node, observed: Stepped) -> None:
     if foreseen.terminated and observed.terminated:
         child.evaluation, child.evaluations, child.value_sum = foreseen.evaluation, foreseen.evaluations, foreseen.value_sum
     if not child.leaf:
-        untried = [edge for edge in foreseen.edges if not edge.futile]
-        child.edges = [Edge(edge.action, edge.prior, edge.rationale) for edge in untried]
-        for edge, before in zip(child.edges, untried, strict=True):
-            edge.writes = before.writes
+        keep_edges(child, foreseen.edges)
+
+
+def keep_edges(node: Node, edges: Sequence[Edge]) -> None:
+    """Make actions of another state untried actions of a new one, but for those that must not be committed."""
+    known = [edge for edge in edges if not edge.futile]
+    node.edges = [Edge(edge.action, edge.prior, edge.rationale) for edge in known]
+    for edge, before in zip(node.edges, known, strict=True):
+        edge.writes = before.writes
 
 
 _ROUNDING = 1e-12

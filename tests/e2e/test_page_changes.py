@@ -53,8 +53,9 @@ class Clicks:
     async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
         self.shown.append(context)
         files = {each.name: each.id for each in context.observation.elements if each.role in ("listitem", "generic")}
-        if self._scripts and "notes.md" in files:
-            await self._environments.live.page.evaluate(self._scripts.pop(0))
+        if "notes.md" in files and "moved" not in context.observation.text:
+            if self._scripts:
+                await self._environments.live.page.evaluate(self._scripts.pop(0))
             return (Proposal(action=actions.action("drag", files["notes.md"], files["Trash"]), prior=1.0),)
         button = next((each for each in context.observation.elements if each.role == "button"), None)
         if self._scripts:
@@ -133,4 +134,39 @@ async def test_the_file_that_was_meant_is_moved_although_the_list_has_moved(atte
 async def test_no_other_file_is_moved_if_the_one_that_was_meant_is_gone(attempt: Callable[..., Any]) -> None:
     line, _, policy = await attempt([SHIFTED.replace("notes.md", "b.csv")], page=LIST, algorithm="greedy")
     assert (line.status, line.answer) == ("judged", "done") and "moved" not in policy.shown[-1].observation.text
-    assert 'was listitem "notes.md": it is listitem "map.txt" now' in policy.shown[-1].history[-2].error
+    assert 'gone: listitem "notes.md"' in policy.shown[-1].history[-1].note
+
+
+def told(events: list[ev.AnyEvent]) -> list[tuple[str, bool, bool]]:
+    """Return the commits: action, whether it was refused, and whether the page had changed by itself."""
+    return [(event.action.split()[0], event.refused != "", event.changed) for event in events if isinstance(event, ev.Committed)]
+
+
+ELSEWHERE = "document.body.insertAdjacentHTML('beforeend', '<p>Sold out</p>')"
+
+
+async def test_what_changed_while_the_agent_thought_is_told_before_it_acts(attempt: Callable[..., Any]) -> None:
+    line, events, policy = await attempt([ELSEWHERE], algorithm="react")
+    assert (line.status, line.answer, line.actions) == ("judged", "done", 2)
+    assert told(events) == [("click", True, True), ("wait", False, True), ("click", False, False), ("stop", False, False)]
+    refused, waited = policy.shown[1].history
+    assert "changed by itself while it was chosen" in refused.error and 'new: StaticText "Sold out"' in waited.note
+
+
+async def test_a_search_begins_at_the_page_as_it_is_now_with_the_actions_that_are_left(attempt: Callable[..., Any]) -> None:
+    line, events, policy = await attempt([ELSEWHERE], algorithm="mcts", iterations=4, k=1, depth=3)
+    assert (line.status, line.answer, line.failures) == ("judged", "done", 0)
+    changed = next(event for event in events if isinstance(event, ev.Committed) and event.action == "wait")
+    assert changed.changed and len(changed.kept) == 1 and "Sold out" in changed.info["changed"]
+    assert any("Sold out" in context.observation.text for context in policy.shown)
+
+
+CLOCK = "setInterval(() => { document.title = n++; t.textContent = 'tick ' + n; }, 450)"
+
+
+async def test_a_page_that_always_changes_does_not_keep_the_agent_from_acting(attempt: Callable[..., Any]) -> None:
+    page = f"{PAGE}<title>0</title><p id=t>tick</p><script>let n = 0</script>"
+    ticks = f"() => new Promise(done => {{ {CLOCK}; setTimeout(done, 2000); }})"
+    line, events, _ = await attempt([ticks], page=page, algorithm="react")
+    assert (line.status, line.answer) == ("judged", "done")
+    assert told(events)[:1] == [("click", False, False)]

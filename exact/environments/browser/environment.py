@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from exact.environments.browser.act.action_context import Ineffective, PartialAc
 from exact.environments.browser.act.grammar import ASK_USER
 from exact.environments.browser.episode import BrowserEpisode
 from exact.environments.browser.interaction import Observed, evaluate_on, mark_late_of_timers, marked_late
-from exact.environments.browser.observe.describe import held_text, moved_elements
+from exact.environments.browser.observe.describe import changed_elements, held_text, moved_elements
 from exact.environments.browser.observe.redaction import SHOWN
 from exact.environments.browser.page.settle import JudgedDocuments, judging
 from exact.environments.browser.presume.controls import Presumption
@@ -173,6 +173,24 @@ class BrowserEnvironment:
         seen = None if observed.terminated else observed.observation
         return Transition(observation=seen, terminated=observed.terminated, effects=(*effects, by_person))
 
+    async def changes(self, ids: Collection[str] = ()) -> Transition | None:
+        """Observe again if the state has changed by itself; see `Environment`. None if it is the state that was observed last."""
+        interaction, before = self.episode.interaction, self.episode.interaction.seen
+        if self._terminated or before is None:
+            return None
+        async with self._call("look"):
+            if not await interaction.has_changed():
+                return None
+            was = self.episode.observer.page
+            observed = await interaction.observe(run=False)
+        self._late += marked_late(self.episode.tabs.gate.take_effects())
+        now, self._terminated = observed.observation, observed.terminated
+        if now.fingerprint == before.fingerprint and not observed.terminated:
+            return None
+        info = {"changed": changed_elements(before.elements, now.elements), "still": " ".join(interaction.still(was, ids))}
+        seen = None if observed.terminated else now
+        return Transition(observation=seen, terminated=observed.terminated, effects=self._take_late(), info=info)
+
     async def _ask_user(self, text: str) -> Transition:
         """Ask a question to the person who watches. A simulation leaves that to the commit."""
         episode, seen = self.episode, self.episode.interaction.seen
@@ -254,7 +272,8 @@ class BrowserEnvironment:
         self._terminated = over
         effects = (*self._take_late(), *map(secrets.effect, marked_late(self.episode.tabs.gate.take_effects())))
         why = f"{refused}: the page changed by itself before {secrets.mask(action.key)} was carried out"
-        return StateChanged(why, Transition(observation=None if over else now, terminated=over, effects=effects))
+        info = {"changed": changed_elements(before.elements, now.elements)} if before else {}
+        return StateChanged(why, Transition(observation=None if over else now, terminated=over, effects=effects, info=info))
 
     async def _act(self, action: Action) -> PartialAction | None:
         """Carry out an action. Return the reason if it broke off halfway; None if it did not."""

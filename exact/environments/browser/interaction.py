@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -66,6 +67,9 @@ class Interaction:
         """The last observation; None before the first."""
         self._files: dict[str, Path] = {}
         self._clipboard: Clipboard | None = None
+        self._tab: Tab | None = None
+        self._saw_dialog = False
+        """The tab that was observed last, and whether that was its dialog."""
         self._restless = set[NodeLocation]()
         """Nodes of elements that an action was refused on because of a change."""
         self._addresses: Sequence[str] = ()
@@ -168,6 +172,24 @@ class Interaction:
                 raise
             return ""
 
+    async def has_changed(self) -> bool:
+        """Return whether the state has changed by itself since it was observed, but for parts that change again and again."""
+        tabs, asked = self.tabs, self.tabs.dialogs.is_asked
+        if not tabs.window.tabs:
+            return False
+        if asked or self._saw_dialog:
+            return asked != self._saw_dialog
+        return tabs.present is not self._tab or await tabs.present.has_changed_since(self.observer.marks)
+
+    def still(self, was: SeenPage, ids: Iterable[str]) -> tuple[str, ...]:
+        """Return the ids of elements of an earlier observation that mean the same elements in the last one."""
+        now, found = self.observer.page, list[str]()
+        for id in ids:
+            with suppress(ActionError):
+                if was.location(id) and now.find(was, id, strict=True)[0] == id:
+                    found.append(id)
+        return tuple(found)
+
     def failed_navigation(self, *, wrote: bool) -> PartialAction | None:
         """Return the reason if an action led to a page that did not come, or came empty; None if not.
 
@@ -200,7 +222,7 @@ class Interaction:
         dialogs = self.tabs.dialogs
         found = None if dialogs.is_asked else await dialogs.race(self._observe_page(run, expected))
         observed = found or Observed(self.observer.observe_dialog(dialogs, self.tabs.downloads), unsettled="", terminated=False)
-        self.seen = observed.observation
+        self.seen, self._tab, self._saw_dialog = observed.observation, self.tabs.present, found is None
         self.tabs.gate.note_read(self.tabs.present.main_frame, f"{self.seen.url}\n{self.seen.text}")
         return observed
 
@@ -214,6 +236,8 @@ class Interaction:
                 unsettled = await tabs.settle(patience, run=run)
             tab = tabs.present
             try:
+                if expected:
+                    await tab.note_marks()
                 observation, over = await self.observer.observe_page(tabs.config, tabs.downloads, tabs.setup.terminated)
             except PageTooLarge:
                 tab.mark_unreadable()

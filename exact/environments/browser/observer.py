@@ -53,8 +53,8 @@ class Observer:
         """The picture; None if no screenshot was taken."""
         self._elements: tuple[Element, ...] = ()
         self._documents: list[Document] = []
-        self._marks: dict[str, Any] = {}
-        """The mark of each frame's document right before it was observed, as of `exact.mark` in watch.js."""
+        self.marks: dict[str, Any] = {}
+        """The mark of each frame's document before it was observed."""
         self._shown: tuple[Element, ...] = ()
         """Elements of the last observation, with the ids that agents are given."""
         self._controls: Controls | None = NO_CONTROLS
@@ -100,7 +100,7 @@ class Observer:
         async def is_over() -> bool:
             return bool(terminated) and bool(await tab.evaluate(f"Boolean({terminated})", in_page=True))
 
-        marks = asyncio.ensure_future(tab.marks())  # sent first, so no change is missed
+        self.marks = dict(tab.marks)
         commands, screenshot = capture.capture_commands(tab, config), None
         if config.screenshots:  # the browser may answer later commands before it takes one
             *answers, screenshot = await asyncio.gather(*commands, tab.screenshot())
@@ -113,7 +113,6 @@ class Observer:
         media, frames = await asyncio.gather(read_media(tab, answers[0]), capture.read_frames(tab, answers[0]))
         if media:
             over = over or await is_over()
-        self._marks = await marks
         scrubber = self._secrets.scrubber
         typed = self._typed(tab, scrubber)
         page = capture.build_capture(tab, self.ids, config, answers, media, frames, typed)
@@ -175,7 +174,7 @@ class Observer:
             if location is not None:
                 nodes = next((each.nodes for each in self._documents if each.frame == location.frame), [])
                 node = next((each for each in nodes if each.backend == location.backend), None) if id in known else None
-                mark = self._marks.get(location.frame)
+                mark = self.marks.get(location.frame)
                 found[location] = {"mark": mark, "value": node.value, "checked": node.checked} if node else {}
         return found
 

@@ -112,6 +112,7 @@ class Attempt(AttemptContext):
             elif self.state.search.plan:
                 self._committer.continue_plan()
             else:
+                await self._committer.look()
                 stopped = await self._search()
                 if reason := self._committer.decide(stopped):
                     return reason

@@ -75,10 +75,20 @@ class Committer:
         if not (self._repeat_uncertain or self._attempt.live.isolated):
             raise UncertainCommit(f"{self._state.live.decided.action} may have been carried out before the crash: {UNCERTAIN}")
 
+    async def look(self) -> None:
+        """Go on from the live state as it is now, if it has changed by itself since it was observed. Raises EnvironmentFailure."""
+        if await self._attempt.live.look():
+            await self._advance()
+
     async def commit(self) -> None:
-        """Commit the decided action: promote a fork that has taken it, or replay it on live. Raises EnvironmentFailure, UncertainCommit."""
+        """Commit the decided action: promote a fork that has taken it, or replay it on live. Raises EnvironmentFailure, UncertainCommit.
+
+        If the live state has changed by itself meanwhile, nothing is committed, and the search begins again there.
+        """
         assert self._state.live.decided is not None
-        if self._attempt.config.search.commit_by == "replay" or not await self._promote(self._state.live.decided):
+        if await self._attempt.live.look():
+            pass
+        elif self._attempt.config.search.commit_by == "replay" or not await self._promote(self._state.live.decided):
             await self._attempt.live.commit(self._state.live.decided)
         await self._advance()
 

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from exact.action import Action, ActionSpace
-from exact.environments.base import Environment, EnvironmentFactory, SideEffect, StateChanged, evaluate_outcome, step_in
+from exact.environments.base import Environment, EnvironmentFactory, SideEffect, StateChanged, Transition, evaluate_outcome, step_in
 from exact.environments.restore.slot import Slot, SlotContent
 from exact.environments.restore.snapshots import StoredSnapshot
 from exact.errors import ActionError, EnvironmentFailure, UncertainCommit
@@ -141,15 +141,45 @@ class LiveEnvironment:
             ev.Committed(step=decided.step, edge=index, action=decided.action, refused=refused, agrees=agrees, seconds=seconds, **seen)
         )
 
+    async def look(self) -> bool:
+        """Journal the state as it is now, if it has changed by itself since it was observed. Return whether it has.
+
+        A decided action is refused then: it was chosen in another state. On a page that changes all the time the look is left out, so that
+        something is done. Raises EnvironmentFailure.
+        """
+        environment, state = await self.open(), self._state
+        root, decided = state.search.tree.root, state.live.decided
+        if root.leaf or state.search.ordered is not None or (decided and (decided.action == BY_PERSON.key or state.spending.is_unsteady)):
+            return False
+        if (changes := getattr(environment, "changes", None)) is None:
+            return False
+        came = await changes({id for edge in root.edges for id in edge.action.elements})
+        if came is None:
+            return False
+        if decided:
+            why = f"{decided.action} was not carried out: the page changed by itself while it was chosen"
+            self._record(ev.Committed(step=decided.step, edge=decided.decision.edges[0], action=decided.action, refused=why, changed=True))
+        self._record_wait(came)
+        return True
+
     def _follow(self, decided: ev.Decided, changed: StateChanged, seconds: float) -> None:
         """Journal that a decided action was refused since the state had changed by itself, then the state as it is now."""
         step, edge = decided.step, decided.decision.edges[0]
         self._record(ev.Committed(step=step, edge=edge, action=decided.action, refused=str(changed), changed=True, seconds=seconds))
-        wait = next(index for index, each in enumerate(self._state.search.tree.root.edges) if each.action.key == WAIT.key)
+        self._record_wait(changed.came)
+
+    def _record_wait(self, came: Transition) -> None:
+        """Journal the state as it is now as the outcome of a `wait`, with the actions of the root that can still be taken."""
+        root, step = self._state.search.tree.root, len(self._state.live.committed)
+        wait = next((index for index, each in enumerate(root.edges) if each.action.key == WAIT.key), len(root.edges))
         decision = Decision(edges=(wait,), reason="the page changed by itself", value=None)
-        self._record(ev.Decided(step=step + 1, action=WAIT.key, decision=decision))
-        seen = observed_fields(changed.came, self._blobs)
-        self._record(ev.Committed(step=step + 1, edge=wait, action=WAIT.key, agrees=False, changed=True, **seen))
+        self._record(ev.Decided(step=step, action=WAIT.key, decision=decision))
+        seen, still = observed_fields(came, self._blobs), set(came.info.get("still", "").split())
+        tried_out = self._state.search.algorithm.simulates  # else an action is committed unseen, so it is chosen anew
+        kept = tuple(
+            i for i, each in enumerate(root.edges) if tried_out and each.action.elements and still.issuperset(each.action.elements)
+        )
+        self._record(ev.Committed(step=step, edge=wait, action=WAIT.key, agrees=False, changed=True, kept=kept, **seen))
 
     def promote(self, slot: Slot, decided: ev.Decided, child: Node) -> None:
         """Exchange the live environment with that of a slot at the committed child, and journal the commit."""

@@ -45,11 +45,16 @@ class Simulator:
     async def step(self, selection: Selection, node: Node, reserved: Reservation) -> Stepped | Diverged | Failure:
         """Return what the selection's edge leads to, from the journal where it was taken before.
 
-        Where no environment comes to the node, the action stays untried and its effect unknown; that says nothing against it. Raises
-        EnvironmentFailure, BudgetExceeded.
+        Where no environment comes to the node, the action stays untried and its effect unknown; that says nothing against it. None is sent
+        to a state that is lost: its further actions are closed, and only those of the root are judged untried. Raises EnvironmentFailure,
+        BudgetExceeded.
         """
         assert selection.edge is not None
         taken = (node.id, selection.edge)
+        if taken not in self._state.search.acted and self._state.search.is_lost(node):
+            if node is not self._state.search.tree.root:
+                return Failure(kind="drifted", reason=f"state {node.id} cannot be had again")
+            return Stepped(fingerprint="", unreached=True, beyond=node.beyond)
         if taken not in self._state.search.acted and (obstacle := await self._try(selection, node, reserved)):
             drifted = isinstance(obstacle, Failure) and obstacle.kind == "drifted"
             return Stepped(fingerprint="", unreached=True, beyond=node.beyond) if drifted else obstacle

@@ -235,7 +235,9 @@ class Prefetch:
         for node in likely:
             if len(self._tasks) >= self._slots.spares:
                 return
-            if not node.leaf and self._slots.may_prepare(path := waypoints(node), since=self._since(path)):
+            if not (node.leaf or self._state.search.is_lost(node)) and self._slots.may_prepare(
+                path := waypoints(node), since=self._since(path)
+            ):
                 task = asyncio.create_task(self._prepare(node, wanted))
                 self._tasks.add(task)
                 task.add_done_callback(self._done)

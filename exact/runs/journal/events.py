@@ -421,6 +421,8 @@ class Committed(Event, frozen=True, kw_only=True, tag="committed"):
     changed: bool = False
     """Whether the state had changed by itself: of a refused action that this was the cause, and of the `wait` after it that nobody decided
     on it. Neither is one of the agent's actions, so neither counts as one, unless it happens too often."""
+    kept: tuple[int, ...] = ()
+    """Edges of the state before such a `wait` whose elements are still there: they are actions of the new state too."""
     seconds: float = 0.0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -20,12 +21,16 @@ from exact.search.registry import algorithm
 from exact.search.rules.afford import Replans
 from exact.search.rules.outage import reopen_outages
 from exact.search.tree import MOVED, Edge, Node, SearchError, Tree, is_noop
-from exact.search.work import Work
+from exact.search.work import Work, keep_edges
 
 WAIT = Action("wait", (), "wait")
 """Action that is journalled for a state that changed by itself: time passed. Another environment waits too to reach that state."""
 EVALUATIONS = 3
 """Evaluations of one state by `value.kind: llm` if the configuration sets no number: see docs/results/search.md."""
+
+
+MOST_DRIFTS = 2
+"""Arrivals in a row at another state after which a state counts as lost."""
 
 
 class AskMoment(NamedTuple):
@@ -54,6 +59,8 @@ class SearchState:
         """Steps that led to a node, by node id: the committed step if there is one."""
         self.diverged: dict[int, Diverged] = {}
         """Other states that were met on the way to a selection's node, by selection."""
+        self.drifts = Counter[int]()
+        """Arrivals in a row at another state than a node's, since the last commit, by node id."""
         self.rolled: dict[tuple[int, int, int], list[ev.RolledStep]] = {}
         """Steps of rollouts, by (node, policy, draw)."""
         self.recalled: dict[tuple[int, str], ev.Recalled] = {}
@@ -121,8 +128,8 @@ class SearchState:
                 self.acted_at.add(event.node)
             case ev.RolledStep():
                 self.rolled.setdefault((event.node, event.policy, event.draw), []).append(event)
-            case ev.Arrived() if event.diverged is not None:
-                self.diverged[event.selection] = event.diverged
+            case ev.Arrived():
+                self._arrived(event)
             case ev.Recalled():
                 self.recalled[event.node, event.kind] = event
             case ev.Marked():
@@ -133,6 +140,18 @@ class SearchState:
                 self.tree.seed = event.seed
             case _:
                 self._apply_move(event)
+
+    def is_lost(self, node: Node) -> bool:
+        """Return whether a state cannot be had again: until the next commit, no environment is sent there any more."""
+        return self.drifts[node.id] >= MOST_DRIFTS
+
+    def _arrived(self, event: ev.Arrived) -> None:
+        if event.diverged is not None:
+            self.diverged[event.selection] = event.diverged
+        if event.match == "drifted":
+            self.drifts[event.node] += 1
+        else:
+            self.drifts.pop(event.node, None)
 
     def _apply_move(self, event: ev.AnyEvent) -> None:
         """Apply an event that lets the algorithm answer the next ask otherwise; others have no effect."""
@@ -150,6 +169,8 @@ class SearchState:
             case ev.Decided():
                 if self._has_removed_rules:
                     self._take_alternatives(event.decision)
+                if event.action == WAIT.key and event.decision.edges == (len(self.tree.root.edges),):
+                    self.tree.root.edges = with_wait(self.tree.root.edges)
                 self._intended = event.decision.edges
             case ev.Committed():
                 self._committed(event)
@@ -237,7 +258,7 @@ class SearchState:
         self._moments = {id: moment for id, moment in self._moments.items() if id in self.tree.open}
 
     def _advance(self, event: ev.Committed, rest: tuple[int, ...]) -> None:
-        edge = self.tree.root.edges[event.edge]
+        before, edge = self.tree.root, self.tree.root.edges[event.edge]
         foreseen = edge.child
         observed = (n for n in edge.outcomes if not n.unseen)
         alike = next((n for n in observed if n.fingerprint == event.fingerprint and n.terminated == event.terminated), None)
@@ -248,9 +269,12 @@ class SearchState:
             screenshot=event.screenshot,
             beyond=alike.beyond if alike else beyond(self.tree.root.beyond, event.effects, event.info),
         )
+        self.drifts.clear()
         is_subtree_kept = self.algorithm.advance(self.tree, event.edge, seen)
         if is_subtree_kept and self.tree.root is foreseen and not self.tree.root.leaf:
             self.plan = rest
+        if event.kept and not (self.tree.root.leaf or self.tree.root.edges):
+            keep_edges(self.tree.root, [before.edges[index] for index in event.kept])
         self.effects[self.tree.root.id] = event
 
 

@@ -71,6 +71,11 @@ class Spending:
         self._iterations = 0
         """Iterations of the tree that are counted in the search's budget."""
 
+    @property
+    def is_unsteady(self) -> bool:
+        """Whether so many actions in a row were refused, since the state had changed by itself, that further ones count."""
+        return self._changes >= MOST_CHANGES
+
     def scope(self, selection: int) -> Budget:
         """Return the budget of a selection's work; -1: the task's. Work of an earlier search counts in the task's."""
         return self._scopes.get(selection) or (self.search if selection >= self._first else self.task)

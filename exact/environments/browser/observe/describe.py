@@ -13,10 +13,13 @@ import hashlib
 import json
 import re
 import secrets
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urlencode
+
+from msgspec import structs
 
 from exact.environments.browser.observe.dom import Document, ScrollPlace
 from exact.environments.browser.observe.tree import takes_typing
@@ -41,6 +44,8 @@ _LINE_ENDS = {ord(end): f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"}
 """Line ends that JSON leaves unescaped, written out."""
 _MOST_HELD = 80
 """Maximum characters of a field's content that a step reports."""
+_MOST_TOLD = 6
+"""The most elements that are named of those that came, and of those that went."""
 _MOVED_PIXELS, _MOST_MOVED = 3, 5
 """CSS pixels from which an element counts as moved, and the most elements that are named."""
 
@@ -179,6 +184,15 @@ def moved_elements(before: Sequence[Element], after: Sequence[Element]) -> str:
         return ""
     found = [f"{id} moved by {x},{y}" for id, x, y in shifts if max(abs(x), abs(y)) >= _MOVED_PIXELS]
     return ", ".join(found[:_MOST_MOVED])
+
+
+def changed_elements(before: Sequence[Element], after: Sequence[Element]) -> str:
+    """Return in words which elements have come and gone between two observations."""
+    one, other = (Counter(_line(structs.replace(each, id="", depth=0, visible=True))[3:] for each in seen) for seen in (before, after))
+    found = (("new", other - one), ("gone", one - other))
+    parts = [(word, [line[:_MOST_HELD] for line in lines]) for word, lines in found if lines]
+    told = [f"{word}: {', '.join(lines[:_MOST_TOLD])}{' and more' if len(lines) > _MOST_TOLD else ''}" for word, lines in parts]
+    return f"the page changed by itself; {'; '.join(told)}" if told else "the page changed by itself"
 
 
 def restless_boxes(before: Sequence[Element], after: Sequence[Element], targets: Container[str]) -> Iterator[Box]:

@@ -148,7 +148,7 @@ class SeenPage:
         """Return the level of the part whose words belong to an element, and whether it is a record: a row, dialog or the like.
 
         A record is also the largest part without an element of the same words, if such an element is as deep in the part beside it.
-        Without one it is the smallest part with a text.
+        Without one it is the smallest part with a text before the element.
         """
         document, node = self._nodes[index]
         like = [n for i, (d, n) in self._nodes.items() if i != index and d is document and self._words[i] == self._words[index]]
@@ -158,22 +158,21 @@ class SeenPage:
             near = [each for each in like if above.index <= each.index < above.end]
             if any(_distance(document, each, above) == level + 1 for each in near):
                 return level, True
-            tells = any(self._tells(each, index) for each in self._inside(document, above))
+            texts = [self._nodes[each][1].index for each in self._inside(document, above) if self._tells(each, index)]
             if near or above.name in _WIDE:
-                return first or (level + 1 if tells else 0), False
+                return first or (level + 1 if min(texts, default=node.end) < node.end else 0), False
             at, level = above, level + 1
-            if tells and _is_record(at):
+            if texts and _is_record(at):
                 return level, True
-            first = first or (level if tells else 0)
+            first = first or (level if min(texts, default=node.end) < node.end else 0)
             if at.name in _ENDS:
                 return first, False
         return (0, True) if at is node else (first, False)
 
     def _nearest(self, index: int, inside: Iterable[int]) -> list[int]:
-        """Return the text right before an element, or else right after it, as a list of one; empty if there is none."""
-        texts = [each for each in inside if self._tells(each, index)]
-        own = self._nodes[index][1].index
-        return [each for each in texts if self._nodes[each][1].index < own][-1:] or texts[:1]
+        """Return the text right before an element as a list of one; empty if there is none."""
+        own = self._nodes[index][1]
+        return [each for each in inside if self._tells(each, index) and self._nodes[each][1].index < own.end][-1:]
 
     def _tells(self, index: int, of: int) -> bool:
         """Return whether an element is a text that may belong to another one.

@@ -90,19 +90,20 @@ async def quiet(tab: Tab, patience: Patience) -> bool:
         await traffic.idle()
         begun, partial = traffic.started, traffic.is_partial
         try:
-            found = await asyncio.gather(*(_frame_quiet(tab, frame, partial) for frame in list(tab.frames)))
+            frames = list(tab.frames)
+            found = await asyncio.gather(*(_frame_quiet(tab, frame, partial) for frame in frames))
         except Error as error:
             if not tab.is_navigation_error(error):
                 raise
             continue
         if traffic.is_arriving or not traffic.is_idle or traffic.started != begun:
             continue
-        _note_size(tab, [size for *_, size in found])
-        if partial and not any(painted for _, painted, *_ in found):  # a missing style sheet prevents drawing
+        _note(tab, frames, [each.noted for each in found])
+        if partial and not any(each.painted for each in found):  # a missing style sheet prevents drawing
             await tab.stop_loading()
             continue
-        if not (read := traffic.unfinished_reads([url for _, _, urls, _ in found for url in urls])):
-            return any(restless for restless, *_ in found)
+        if not (read := traffic.unfinished_reads([url for each in found for url in each.unread])):
+            return any(each.restless for each in found)
         await traffic.any_ended(read)
 
 
@@ -121,23 +122,32 @@ async def give_up(tab: Tab, seconds: float, documents: int) -> None:
             await tab.stop_loading()
     tab.traffic.give_up(seconds)
     try:
-        sizes = await asyncio.gather(*(tab.evaluate_in(frame, "globalThis.exact?.giveUp()") for frame in list(tab.frames)))
-        _note_size(tab, sizes)
+        frames = list(tab.frames)
+        _note(tab, frames, await asyncio.gather(*(tab.evaluate_in(frame, "globalThis.exact?.giveUp()") for frame in frames)))
     except Error as error:
         if not (tab.is_navigation_error(error) or tab.is_closing_error(error)):
             raise
 
 
-async def _frame_quiet(tab: Tab, frame: str, partial: bool) -> tuple[bool, bool, list[str], object]:
-    """Wait until a frame is quiet.
+class _Quiet(NamedTuple):
+    """A frame that is quiet."""
 
-    Return whether parts of it change without end, whether it was drawn, the addresses of answers whose body it does not read, and its size.
-    """
+    restless: bool
+    """Whether parts of it change without end."""
+    painted: bool
+    unread: list[str]
+    """Addresses of answers whose body it does not read."""
+    noted: object
+    """Its size and its mark; None for a frame that was never loaded."""
+
+
+async def _frame_quiet(tab: Tab, frame: str, partial: bool) -> _Quiet:
+    """Wait until a frame is quiet."""
     found = await tab.evaluate_in(frame, f"globalThis.exact?.quiet({_CALM}, {json.dumps(partial)})")
     if found is None:  # a frame that was never loaded, which does not change
-        return False, False, [], None
-    restless, painted, unread, size = found
-    return restless, painted, _addresses(unread), size
+        return _Quiet(restless=False, painted=False, unread=[], noted=None)
+    restless, painted, unread, *noted = found
+    return _Quiet(restless, painted, _addresses(unread), noted)
 
 
 class Content(NamedTuple):
@@ -188,10 +198,11 @@ async def _is_painted(tab: Tab, box: Sequence[float]) -> bool:
         return len(image.convert("RGB").getcolors(2) or "many") > 1
 
 
-def _note_size(tab: Tab, sizes: Iterable[object]) -> None:
-    """Note the size of a page, given the answers of `exact.size` of its frames; None for a frame that was never loaded."""
-    counted = [(int(each[0]), int(each[1])) for each in sizes if isinstance(each, list)]
-    tab.size = sum(elements for elements, _ in counted), sum(characters for _, characters in counted)
+def _note(tab: Tab, frames: Sequence[str], answers: Iterable[object]) -> None:
+    """Note the size of a page, and the marks of its documents, given `exact.size` and `exact.mark` of its frames."""
+    known = [(frame, each) for frame, each in zip(frames, answers, strict=True) if isinstance(each, list)]
+    tab.size = sum(int(size[0]) for _, (size, _) in known), sum(int(size[1]) for _, (size, _) in known)
+    tab.marks = {frame: mark for frame, (_, mark) in known}
 
 
 def _addresses(answer: object) -> list[str]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -92,6 +93,8 @@ class Tab:
         """Frames that were removed. Requests of theirs may still be waiting."""
         self.size = (0, 0)
         """Elements of the page and, roughly, characters of its texts, names and fields, when it was quiet last."""
+        self.marks: dict[str, Any] = {}
+        """The mark of each frame's document when it was quiet last, which any change of it changes: `exact.mark` in watch.js."""
         self._unreadable = -1
         """Number of the document whose state the browser could not hand over; -1 for none."""
         self.unanswered = ""
@@ -222,17 +225,24 @@ class Tab:
         }
         return _value(await self.cdp.send("Runtime.callFunctionOn", options), function)
 
-    async def marks(self) -> dict[str, Any]:
-        """Return the mark of each frame's document, which any change of it changes: `exact.mark` in watch.js. None if it has none."""
+    async def note_marks(self) -> None:
+        """Take the marks of the documents of all frames."""
+        frames = list(self.frames)
+        self.marks = dict(zip(frames, await asyncio.gather(*(self._asked(frame, "mark()") for frame in frames)), strict=True))
+
+    async def has_changed_since(self, marks: Mapping[str, Any]) -> bool:
+        """Return whether anything has changed by itself since marks were noted, but for parts that change again and again."""
+        asked = {frame: mark for frame, mark in marks.items() if mark and frame in self.frames}
+        answers = await asyncio.gather(*(self._asked(frame, f"since({json.dumps(mark)})") for frame, mark in asked.items()))
+        return dict(zip(asked, answers, strict=True)).get(self.main_frame) is not False or any(answers)
+
+    async def _asked(self, frame: str, question: str) -> Any:
+        """Return an answer of watch.js in a frame; None if the frame is gone, or cannot be asked."""
         from playwright.async_api import Error
 
-        async def ask(frame: str) -> Any:
-            with suppress(Error, EnvironmentFailure):  # the frame is gone, or cannot be asked
-                return await self.evaluate_in(frame, "globalThis.exact?.mark()")
-            return None
-
-        frames = list(self.frames)
-        return dict(zip(frames, await asyncio.gather(*map(ask, frames)), strict=True))
+        with suppress(Error, EnvironmentFailure):
+            return await self.evaluate_in(frame, f"globalThis.exact?.{question}")
+        return None
 
     async def backends(self, frame: str, expression: str) -> list[int]:
         """Return the backend ids of a list of nodes, which an expression in our own execution context of a frame gives."""

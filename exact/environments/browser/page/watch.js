@@ -1,7 +1,9 @@
 // Runs first in every document, in our own execution context. `hidden`: selectors of elements that must not be observed; `masked`: style
 // rules for masked elements. Defines `exact.quiet(calm, partial)`, which resolves when nothing has changed for `calm` milliseconds;
 // `exact.giveUp()`, which stops waiting for parts that change now; and `exact.change(limit)`, which resolves at the next change or after
-// `limit` milliseconds. `exact.mark()` returns the document's own time and the number of its changes so far, all of them.
+// `limit` milliseconds. `exact.mark()` returns the document's own time and the number of its changes so far, those of hidden parts left out.
+// `exact.since(mark)` returns whether anything has changed since by itself that does not change again and again: a clock, a carousel and a
+// chat are told apart, by the number of occasions on which their nodes have changed.
 function watch(hidden, masked) {
   if (globalThis.exact) return;
   //= act/listen
@@ -13,12 +15,19 @@ function watch(hidden, masked) {
     sheet.replaceSync(rules + masked);
     document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
   }
-  const OFTEN = 3, RECENT = 1000, STILL = 100;  // STILL: milliseconds without a change after which an animation counts as none
+  const OFTEN = 3, APART = 400, OWN = 1000, MOST = 1000, RECENT = 1000, STILL = 100;  // STILL: milliseconds without a change after which an animation counts as none
   // Nodes that change, and elements that move, without end; changing nodes with the time of their last change. And, while something waits,
   // how often each node has changed, and when each element was last seen moving.
   const restless = new Map(), counts = new Map(), carousels = new WeakSet(), moved = new Map();
   const recent = last => performance.now() - last < RECENT;
   let waiting = 0, painted = false, unfinished = false, changes = 0;
+  const log = new Map();  // nodes by their last change: its number, its time, and the number of occasions, those after an input left out
+  const note = node => {
+    const at = performance.now(), {times, at: last} = log.get(node) ?? {times: 0, at: -APART};
+    log.delete(node);
+    log.set(node, {times: times + (at - last >= APART && at - input >= OWN), at, number: ++changes});
+    if (log.size > MOST) log.delete(log.keys().next().value);
+  };
   requestAnimationFrame(() => { painted = true; });
   const changed = node => {
     if (waiting) counts.set(node, {times: (counts.get(node)?.times ?? 0) + 1, last: performance.now()});
@@ -26,7 +35,7 @@ function watch(hidden, masked) {
     restless.set(node, performance.now());
     return false;
   };
-  document.addEventListener('exact-mutation', event => { changes++; if (changed(event.target)) state.mutations++; });
+  document.addEventListener('exact-mutation', event => { note(event.target); if (changed(event.target)) state.mutations++; });
   document.addEventListener('exact-timers', event => { state.timers = event.detail; });
   document.addEventListener('exact-animating', event => { state.animating = event.detail; });
   document.addEventListener('exact-unread', event => { state.unread = String(event.detail); });
@@ -38,7 +47,7 @@ function watch(hidden, masked) {
   const unseen = node => hidden && (node.nodeType === 1 ? node : node.parentElement)?.closest(hidden);
   new MutationObserver(records => {
     let seen = false;
-    changes += records.length;
+    for (const {target} of records) if (!unseen(target)) note(target);
     for (const {target} of records) if (changed(target) && !seen) seen = !unseen(target);
     if (seen) state.mutations++;
   }).observe(document, {subtree: true, childList: true, attributes: true, characterData: true});
@@ -66,7 +75,7 @@ function watch(hidden, masked) {
   // A timer of our own comes after all of the page's that were due before it, also if the machine is slow.
   const pause = calm => new Promise(next => setTimeout(next, calm));
   // `partial`: whether the document may be incomplete. Resolves to whether parts of it change without end, whether it was painted, and
-  // the addresses of answers whose body the page does not read, as JSON, and the document's size.
+  // the addresses of answers whose body the page does not read, as JSON, the document's size, and its mark.
   state.quiet = async (calm, partial) => {
     for (const [node, last] of restless) if (!recent(last)) restless.delete(node);
     const busy = () => state.timers > 0 || !(partial || unfinished || document.readyState === 'complete') || moving();
@@ -83,15 +92,17 @@ function watch(hidden, masked) {
     state.animating = false;
     state.unread = '[]';
     document.dispatchEvent(new CustomEvent('exact-unread?'));
-    return [restless.size > 0 || [...moved.keys()].some(element => carousels.has(element)), painted, state.unread, state.size()];
+    return [restless.size > 0 || [...moved.keys()].some(element => carousels.has(element)), painted, state.unread, state.size(), state.mark()];
   };
   state.giveUp = () => {
     for (const [node, {times, last}] of counts) if (times >= OFTEN && recent(last)) restless.set(node, last);
     for (const [element, last] of moved) if (recent(last)) carousels.add(element);
     [unfinished, state.timers, state.animating] = [document.readyState !== 'complete', 0, false];
-    return state.size();
+    return [state.size(), state.mark()];
   };
   state.mark = () => [performance.timeOrigin, changes];
+  state.since = mark => mark?.[0] !== performance.timeOrigin || [...log].some(([node, {times, number}]) =>
+    number > mark[1] && times < OFTEN && node.isConnected);
   state.change = async limit => {
     const before = state.mutations, end = performance.now() + limit;
     while (state.mutations === before && performance.now() < end) await frame(false);

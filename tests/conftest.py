@@ -25,7 +25,7 @@ from .hanging import pytest_runtest_protocol  # noqa: F401
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
 
-CONFIG = BrowserConfig(screenshots=False, width=600, height=400)
+CONFIG = BrowserConfig(screenshots=False, width=600, height=400, start_seconds=2.0)
 Visit = Callable[..., AbstractAsyncContextManager[tuple[BrowserEnvironment, Observation]]]
 
 

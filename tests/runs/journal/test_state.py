@@ -17,12 +17,12 @@ from exact.errors import JournalError
 from exact.runs.attempt.simulate import expected_returns
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import read_journal
-from exact.runs.journal.search_state import beyond, written
+from exact.runs.journal.search_state import beyond
 from exact.runs.journal.state import AttemptState, fold
 from exact.search.base import Selection
 from exact.search.inspect.export import to_json
 from exact.search.mcts import MCTS
-from exact.search.tree import Edge, Node
+from exact.search.tree import Edge, Node, written
 from exact.task import Task
 from tests.runs.toys import config, toy_runner
 

@@ -110,7 +110,7 @@ _LONE_LETTER = re.compile(rf"\W*(?:(?i:grade|verdict|option|answer)\W*)?{_LETTER
 _SCALE_LINE = re.compile(r"^\W*(?P<letter>[A-E])[\s:.)*_–—-]+(?P<more>[^\n]+)$", re.M)
 _WAYS = "(?:way|state|one|option|path|case)"
 _PREFERENCE_SAID = re.compile(
-    rf"^[ \t>*_#`-]*better{_DRESS}:{_DRESS}(?:the[ \t]+)?(?P<line>first|second|neither)\b"
+    rf"^[ \t>*_#`-]*better{_DRESS}:{_DRESS}(?:the[ \t]+)?(?P<line>first|second|neither)\b(?=(?:[ \t]+{_WAYS})?{_DRESS}(?:[.,;(\r]|$))"
     rf"|\bbetter[ \t]+(?:{_WAYS}[ \t]+)?is[ \t]*:?{_DRESS}(?:the[ \t]+)?(?P<said>first|second|neither)\b"
     rf"|\b(?P<which>first|second|neither)(?:[ \t]+(?:{_WAYS}|of them))?[ \t]+is[ \t]+(?:clearly[ \t]+)?(?:better|nearer|closer)\b",
     re.I | re.M,

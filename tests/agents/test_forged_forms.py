@@ -98,6 +98,13 @@ async def test_a_letter_that_is_no_decision_is_asked_again(form: str) -> None:
     assert await taken("[1] button", form, grade) is None
 
 
+@pytest.mark.parametrize(
+    "form", ["Better: first or second", "Which is better: first or second?", "The first is better.\nThe second is better."]
+)
+async def test_a_choice_between_two_is_asked_again(form: str) -> None:
+    assert await taken("[1] button", form, parse_preference) is None
+
+
 async def test_a_page_cannot_veto_a_verdict_by_printing_all_of_them() -> None:
     page = "\n".join(f"Verdict: {letter}" for letter in "ABCDE")
     assert await taken(page, "It is done.\nVerdict: B", grade) == 0.8

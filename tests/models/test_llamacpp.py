@@ -64,6 +64,12 @@ async def test_log_probabilities_come_with_token_ids(server, ask):
     assert all(logprob <= 0 for logprob in choice.logprobs)
 
 
+async def test_the_tokens_of_all_choices_are_counted(server, ask):
+    (listed, plain), _ = await answers(server, ask(n=2, logprobs=True, max_tokens=7), ask(n=2, max_tokens=7))
+    assert listed.usage.output_tokens == sum(len(choice.logprobs or ()) for choice in listed.choices) == 14
+    assert plain.usage.output_tokens > 7 and len(plain.choices) == 2
+
+
 async def test_an_answer_keeps_to_a_schema(server, ask):
     (answer,), _ = await answers(server, msgspec.structs.replace(ask(max_tokens=40), schema=COLOUR))
     assert list(json.loads(answer.choices[0].text)) == ["colour"] and answer.notes == ()

@@ -7,11 +7,8 @@ import html
 import io
 import json
 import re
-import statistics
 import time
-from collections.abc import Awaitable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -25,12 +22,11 @@ from exact.agents.agent import Agent
 from exact.benchmarks.open import open_environments
 from exact.config import LoginConfig, parse
 from exact.context import Context, Evaluation, Proposal
-from exact.environments.base import Environment, EnvironmentFactory
+from exact.environments.base import EnvironmentFactory
 from exact.environments.browser import BrowserFactory, PageSetup, launch
 from exact.environments.browser.page import timeouts
 from exact.environments.sites.site import Outside
 from exact.errors import ActionError, EnvironmentFailure
-from exact.observation import Observation
 from exact.report import build_report
 from exact.runs.runner import Runner, create
 from exact.task import Task
@@ -43,6 +39,7 @@ from .attacks_neighbours import ATTACKS as NEIGHBOURS
 from .attacks_secrets import ATTACKS as SECRETS
 from .attacks_writes import ATTACKS as WRITES
 from .attacks_writes import PLAIN
+from .neighbour import QUIET, Came, begun, suffer
 from .sites import NAMES, Sites, sites
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -61,20 +58,6 @@ EVERY = 3
 AT_ONCE = 3
 PAGE = 5.0
 """Time limit of a page in seconds."""
-CAP = 45.0
-"""Most seconds of anything beside a heavy page."""
-SLACK = 2.0
-"""Seconds that an action beside a heavy page may take beyond twice its usual time."""
-QUIET = Attack("quiet", "<button>Quiet</button>")
-
-
-@dataclass
-class Came:
-    """What came of an attack: whether the page began it, what succeeded, and what was refused to the agent."""
-
-    acted: bool
-    harm: str
-    refused: str = ""
 
 
 def written(attack: Attack, made: Sites) -> str:
@@ -83,11 +66,6 @@ def written(attack: Attack, made: Sites) -> str:
         if each.site == "own" and re.search(attack.sign, each.raw.decode("latin-1")):
             return f"{each.method} {each.target[:90]}"
     return ""
-
-
-def begun(attack: Attack | Spelling, made: Sites) -> bool:
-    """Return whether a page said that its attack begins."""
-    return any(each.path.endswith("/acted") for each in made.of(attack.name))
 
 
 async def carry_out(attack: Attack, made: Sites, factory: EnvironmentFactory, *, simulation: bool) -> Came:
@@ -173,71 +151,6 @@ def campaign(request: pytest.FixtureRequest, executable: str, made: Sites) -> Ca
         return found | await carry_out_all(tuple(each for each in (*WRITES, PLAIN) if each.name in names), made, simulation=True)
 
     return Campaign(request, all_of)
-
-
-async def click(environment: Environment, seen: Observation, name: str) -> Observation:
-    """Press a button."""
-    shown = next(each.id for each in seen.elements if each.name == name)
-    return (await environment.step(environment.actions.parse(f"click [{shown}]"))).observation or seen
-
-
-async def opened(factory: EnvironmentFactory, start: str, name: str) -> float:
-    """Open an environment, reset it, press a button and close it. Return the seconds."""
-    began = time.monotonic()
-    async with factory.open(simulation=True) as environment:
-        await click(environment, await environment.reset(Task(id=f"gate/{name}", instruction="Look around.", start=start)), name)
-    return time.monotonic() - began
-
-
-async def timed(doing: Awaitable[object]) -> float:
-    """Return how long something took."""
-    began = time.monotonic()
-    await doing
-    return time.monotonic() - began
-
-
-async def suffer(attack: Attack, made: Sites, factory: EnvironmentFactory, beside: Environment, seen: Observation) -> Came:
-    """Use the neighbour of a heavy page, and open a new one, while the page is heavy and after it was closed. Return what they suffered."""
-    quiet, origins = put(QUIET, made), tuple(made.origins[name] for name in NAMES[1:])
-    usual = [await timed(click(beside, seen, "Quiet")) for _ in range(3)], [await opened(factory, quiet, "Quiet") for _ in range(2)]
-    ends, start = asyncio.Event(), put(attack, made)
-
-    async def attacked() -> str:
-        task = Task(id=f"gate/{attack.name}", instruction="Look around.", start=start, origins=origins)
-        try:
-            async with factory.open(simulation=False) as environment:
-                with suppress(ActionError):
-                    await click(environment, await environment.reset(task), "Go")
-                await ends.wait()
-        except EnvironmentFailure as error:
-            return str(error)
-        return ""
-
-    harm, late, running = list[str](), list[float](), asyncio.create_task(attacked())
-    end = time.monotonic() + 10
-    while not begun(attack, made) and time.monotonic() < end:  # noqa: ASYNC110
-        await asyncio.sleep(0.02)
-    for what, doing, before in (
-        *(("a click of the neighbour", lambda: click(beside, seen, "Quiet"), usual[0]) for _ in range(4)),
-        *(("a new environment", lambda: opened(factory, quiet, "Quiet"), usual[1]) for _ in range(2)),
-    ):
-        try:
-            took = await asyncio.wait_for(timed(doing()), CAP)
-        except (ActionError, EnvironmentFailure, TimeoutError) as error:
-            harm.append(f"{what}: {str(error)[:150] or 'no answer'}")
-            break
-        if took > 2 * statistics.median(before) + SLACK:
-            late.append(took)
-    if len(late) > 1 or max(late, default=0.0) > 4 * SLACK:  # a single delay may be that of a busy machine
-        harm.append(f"{len(late)} of 6 came late, by up to {max(late):.1f} s")
-    ends.set()
-    try:
-        refused = await asyncio.wait_for(running, CAP)
-        await asyncio.wait_for(opened(factory, quiet, "Quiet"), CAP)
-    except (ActionError, EnvironmentFailure, TimeoutError) as error:
-        harm.append(f"afterwards: {str(error)[:150] or 'no answer'}")
-        refused = ""
-    return Came(begun(attack, made), "; ".join(harm), refused)
 
 
 async def suffer_all(attacks: tuple[Attack, ...], made: Sites) -> dict[str, Came]:

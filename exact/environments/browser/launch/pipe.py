@@ -39,7 +39,7 @@ _TALK = tuple(b'{"method":"%s"' % name for name in (b"Runtime.consoleAPICalled",
 """Beginnings of events about what a page writes to its console, of which pages can send any number."""
 _HEARD, _HEARD_A_SECOND = 500, 50.0
 """Such events of a page that the driver gets at once, and further ones in each second."""
-_MOST_TALK, _TALK_A_SECOND = 4000, 200.0
+_MOST_TALK, _TALK_A_SECOND = 2000, 200.0
 """Such events that a page may send at once, and further ones in each second, before it counts as a flood."""
 _SESSIONS = (b'{"method":"Target.attachedToTarget"', b'{"method":"Target.detachedFromTarget"')
 """Beginnings of events about sessions."""

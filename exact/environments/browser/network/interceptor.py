@@ -299,8 +299,11 @@ class RequestInterceptor:
         """Fail a request, for a reason by CDP's name. A popup that has no page yet, and gets none, is closed."""
         await self._cdp.send("Fetch.failRequest", {"requestId": event["requestId"], "errorReason": reason})
         if gate and event["resourceType"] == "Document" and gate.forget_popup(event["frameId"]):
-            gate.closed_popup = FailedNavigation(event["request"]["url"], _WORDS.sub(r"_\1", reason).upper(), 0)
-            await self._cdp.send("Target.closeTarget", {"targetId": event["frameId"]})
+            await self._close_popup(event, gate, reason)
+
+    async def _close_popup(self, event: Event, gate: Gate, reason: str) -> None:
+        gate.closed_popup = FailedNavigation(event["request"]["url"], _WORDS.sub(r"_\1", reason).upper(), 0)
+        await self._cdp.send("Target.closeTarget", {"targetId": event["frameId"]})
 
     async def _response(self, event: Event) -> None:
         request, status = event["request"], event.get("responseStatusCode", 0)
@@ -309,8 +312,9 @@ class RequestInterceptor:
             gate.log.record_answer(event["requestId"], status)
         if gate and not status and (why := gate.log.failure(request["url"])):  # the browser knows only that its proxy did not connect
             await self._fail(event, gate, why)
-        elif gate and event["resourceType"] == "Document" and event.get("responseErrorReason", "Aborted") != "Aborted":
-            await self._fail(event, gate, event["responseErrorReason"])
+        elif gate and (reason := _failure(event)) and gate.forget_popup(event["frameId"]):
+            await self._pass(event)
+            await self._close_popup(event, gate, reason)
         elif gate is None or not status:
             await self._pass(event)
         else:
@@ -447,6 +451,12 @@ class RequestInterceptor:
             pass  # a page of that context is gone, which does not matter to the others
         finally:
             del self._frame_queries[context]
+
+
+def _failure(event: Event) -> str:
+    """Return why a document did not come, by CDP's name; empty if it did, or if it was aborted."""
+    reason = str(event.get("responseErrorReason", "")) if event["resourceType"] == "Document" else ""
+    return "" if reason == "Aborted" else reason
 
 
 def _status(status: int, phrase: str = "") -> dict[str, Any]:

@@ -199,7 +199,7 @@ async def _is_painted(tab: Tab, box: Sequence[float]) -> bool:
 
 
 def _note(tab: Tab, frames: Sequence[str], answers: Iterable[object]) -> None:
-    """Note the size of a page, and the marks of its documents, given `exact.size` and `exact.mark` of its frames."""
+    """Note the size of a page, and the marks of its documents, given those of its frames."""
     known = [(frame, each) for frame, each in zip(frames, answers, strict=True) if isinstance(each, list)]
     tab.size = sum(int(size[0]) for _, (size, _) in known), sum(int(size[1]) for _, (size, _) in known)
     tab.marks = {frame: mark for frame, (_, mark) in known}

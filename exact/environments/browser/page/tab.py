@@ -94,7 +94,7 @@ class Tab:
         self.size = (0, 0)
         """Elements of the page and, roughly, characters of its texts, names and fields, when it was quiet last."""
         self.marks: dict[str, Any] = {}
-        """The mark of each frame's document when it was quiet last, which any change of it changes: `exact.mark` in watch.js."""
+        """The mark of each frame's document when it was quiet last, which any change of it changes: `mark` in watch.js."""
         self._unreadable = -1
         """Number of the document whose state the browser could not hand over; -1 for none."""
         self.unanswered = ""

@@ -92,11 +92,11 @@ _PLAIN = str.maketrans({"'": "’", '"': "”", "\\": "/", "[": "(", "]": ")"})
 
 
 def places(elements: Sequence[Element], ids: Iterable[str] | None = None) -> Mapping[str, str]:
-    """Return the places of elements that role and name do not tell from others, by id: `under 'Password'`, `2 of 3 under 'Password'`.
+    """Return the places of elements that role and name do not tell from others, by id: `under "Password"`, `2 of 3 under "Password"`.
 
     A place is the nearest text, with a number if that is beside several alike. An element without a name has one too if there is text
     beside it. No two elements have role, name and place in common. `ids`: only those of these elements. Text of the page in a place is
-    data: it has no brackets, and no quotation marks but those around it.
+    data between quotation marks, and has no others, no backslashes and no brackets.
     """
     chosen = None if ids is None else set(ids)
     roles = None if chosen is None else {each.role for each in elements if each.id in chosen}
@@ -115,16 +115,16 @@ def places(elements: Sequence[Element], ids: Iterable[str] | None = None) -> Map
 
 
 def _near(elements: Sequence[Element], at: int) -> str:
-    """Return the text beside an element, such as `under 'Password'`; empty if there is none."""
+    """Return the text beside an element, such as `under "Password"`; empty if there is none."""
     role, name = elements[at].role, elements[at].name
     if role in _TEXTS:
         return ""
     after = elements[at + 1] if at + 1 < len(elements) else None
     if role in _TEXT_AFTER and after is not None and after.role in _TEXTS and _cut(after.name):
-        return f"before '{_beside(after.name)}'"
+        return f'before "{_beside(after.name)}"'
     before = (elements[other] for other in range(at - 1, max(-1, at - 1 - _REACH), -1))
     text = next((each.name for each in before if each.role in _TEXTS and _cut(each.name) and each.name != name), "")
-    return f"under '{_beside(text)}'" if text else ""
+    return f'under "{_beside(text)}"' if text else ""
 
 
 def _beside(text: str) -> str:

@@ -24,7 +24,7 @@ WORDS = 100
 """Most words of a reflection."""
 STATE = 1200
 """Characters of an observation that are stored and compared."""
-_PLACE = re.compile(r"""("(?:[^"\\]|\\.)*")|(?: \d+ of \d+)?(?: (?:under|before) '[^']*')|(?: \d+ of \d+)""")
+_PLACE = re.compile(r"""("(?:[^"\\]|\\.)*")|(?: \d+ of \d+)?(?: (?:under|before) "[^"]*")|(?: \d+ of \d+)""")
 _REFERENCE = re.compile(r'"(?:[^"\\]|\\.)*"|\[([\w:.-]+)\]')
 
 
@@ -109,7 +109,7 @@ def outcome_id(reflection: Reflection) -> str:
 def action_label(action: Action | str, observation: Observation) -> str:
     """Return an action's canonical text with each element's role and name in place of its id: `click button "Submit"`.
 
-    If others have that role and name, or it has no name, its place follows: `fill textbox 2 of 3 under 'Password' "Ann"`. No two actions
+    If others have that role and name, or it has no name, its place follows: `fill textbox 2 of 3 under "Password" "Ann"`. No two actions
     of an observation have one label. An id that the observation does not have stays. A name longer than LABEL_NAME is cut; names and
     places are data from the page.
     """

@@ -30,7 +30,7 @@ REFERENCE = f'"name" {ROLE} [id]'
 
 _LINE = re.compile(
     r'^(?P<indent> *)\[(?P<id>[\w:.-]+)\] (?P<role>\S+)(?: (?P<name>"(?:[^"\\]|\\.)*"))?(?P<place>'
-    r"(?: \d+ of \d+)?(?: (?:under|before) '[^']*')?)(?= |$)",
+    r"(?: \d+ of \d+)?(?: (?:under|before) \"[^\"]*\")?)(?= |$)",
     re.M,
 )
 _PLACE = re.compile(r'"(?:[^"\\]|\\.)*"|\[(?P<id>[\w:.-]+)\]')
@@ -64,11 +64,11 @@ def label_first(text: str, made: Mapping[str, str] = MappingProxyType({})) -> st
 
 
 def made_names(observation: Observation, ids: Iterable[str] | None = None) -> Mapping[str, str]:
-    """Return names of the elements that have none, by id: role and place. `ids`: only these elements."""
+    """Return names of the elements that have none, by id: role and place, with single quotation marks. `ids`: only these elements."""
     nameless = {each.id: each for each in observation.elements if each.role in POINTED and not each.name.strip()}
     some = nameless.keys() if ids is None else nameless.keys() & set(ids)
     known = places(observation.elements, some) if some else {}
-    return {id: " ".join(filter(None, (nameless[id].role, known.get(id, "")))) for id in some}
+    return {id: " ".join(filter(None, (nameless[id].role, known.get(id, "").replace('"', "'")))) for id in some}
 
 
 def element_label(element: Element, made: str = "") -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -106,3 +108,66 @@ def same_state(one: str, other: str) -> bool:
     if hashed and hash and hashed[:_KEY_DIGITS] != hash[:_KEY_DIGITS]:
         return digest == wanted
     return one == other
+
+
+LABEL_NAME = 60
+"""Most characters of a name in an action's label. Elements whose names begin alike for as long are told apart by their places."""
+NEAR_TEXT = 30
+"""Most characters of the text beside an element in its place."""
+_REACH = 8
+"""Elements before one among which the text beside it is looked for."""
+_TEXTS = frozenset(
+    ["StaticText", "heading", "LabelText", "Legend", "term", "rowheader", "columnheader", "cell", "gridcell", "listitem", "caption"]
+)
+"""Roles of elements whose names are text beside others."""
+_TEXT_AFTER = frozenset(["checkbox", "radio", "switch", "menuitemcheckbox", "menuitemradio"])
+"""Roles of elements whose text stands behind them."""
+_PLAIN = str.maketrans({"'": "’", '"': "”", "\\": "/", "[": "(", "]": ")"})
+
+
+def places(elements: Sequence[Element], ids: Iterable[str] | None = None) -> Mapping[str, str]:
+    """Return the places of elements that role and name do not tell from others, by id: `under "Password"`, `2 of 3 under "Password"`.
+
+    A place is the nearest text, with a number if that is beside several alike. An element without a name has one too if there is text
+    beside it. No two elements have role, name and place in common. `ids`: only those of these elements. Text of the page in a place is
+    data between quotation marks, and has no others, no backslashes and no brackets.
+    """
+    chosen = None if ids is None else set(ids)
+    roles = None if chosen is None else {each.role for each in elements if each.id in chosen}
+    kinds = {at: (each.role, _cut(each.name)) for at, each in enumerate(elements) if roles is None or each.role in roles}
+    counts = Counter(kinds.values())
+    wanted = None if chosen is None else {kind for at, kind in kinds.items() if elements[at].id in chosen}
+    told = [at for at, kind in kinds.items() if (counts[kind] > 1 or not kind[1]) and (wanted is None or kind in wanted)]
+    near = {at: _near(elements, at) for at in told}
+    alike, number, found = Counter((kinds[at], near[at]) for at in told), Counter[object](), dict[str, str]()
+    for at in told:
+        key = (kinds[at], near[at])
+        number[key] += 1
+        order = f"{number[key]} of {alike[key]}" if alike[key] > 1 else ""
+        found[elements[at].id] = " ".join(filter(None, (order, near[at])))
+    return {id: place for id, place in found.items() if place}
+
+
+def _near(elements: Sequence[Element], at: int) -> str:
+    """Return the text beside an element, such as `under "Password"`; empty if there is none."""
+    role, name = elements[at].role, elements[at].name
+    if role in _TEXTS:
+        return ""
+    after = elements[at + 1] if at + 1 < len(elements) else None
+    if role in _TEXT_AFTER and after is not None and after.role in _TEXTS and _cut(after.name):
+        return f'before "{_beside(after.name)}"'
+    before = (elements[other] for other in range(at - 1, max(-1, at - 1 - _REACH), -1))
+    text = next((each.name for each in before if each.role in _TEXTS and _cut(each.name) and each.name != name), "")
+    return f'under "{_beside(text)}"' if text else ""
+
+
+def _beside(text: str) -> str:
+    line = " ".join("".join(each if each.isprintable() else " " for each in text.translate(_PLAIN)).split())
+    return line if len(line) <= NEAR_TEXT else f"{line[: NEAR_TEXT - 1].rstrip()}…"
+
+
+def _cut(name: str) -> str:
+    name = name[: 4 * LABEL_NAME]
+    if not name.isprintable():
+        name = "".join(each if each.isprintable() else " " for each in name)
+    return " ".join(name.split())[: LABEL_NAME - 1]

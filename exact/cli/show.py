@@ -16,6 +16,7 @@ from exact.text import counted
 if TYPE_CHECKING:
     from exact.context import Evaluation
     from exact.evaluation.status import AgentStatus
+    from exact.observation import Observation
     from exact.report.model.reading import Reading
     from exact.runs.journal.costs import CallCost
     from exact.search.inspect.health import Symptom
@@ -97,7 +98,7 @@ def _draw(reading: Reading, node: Node, depth: int) -> None:
         here, at = below.pop()
         for edge in here.edges:
             child, style = edge.child, "dim" if edge.closed else "bold" if edge.child and edge.child.id in path and here.id in path else ""
-            branch = at.add(Text(_edge(edge), style=style))
+            branch = at.add(Text(_edge(edge, reading.seen(here)), style=style))
             if child is not None and child.id not in known and child.depth < node.depth + depth:
                 known.add(child.id)
                 below.append((child, branch))
@@ -131,7 +132,7 @@ def _lines(task: str, reading: Reading, node: Node, *, whole: bool) -> Iterator[
     if whole and reading.config.value.kind == "reward":
         yield "  trained with reward: the search read the environment's rewards"
     if not whole:
-        yield from _state(node)
+        yield from _state(reading, node)
     below = "" if whole else "below it: "
     size = f"{counted(figures.states, 'state')}, {counted(figures.evaluations, 'evaluation')}"
     yield f"  {below}{size}, {figures.depth} deep (mean {figures.mean_depth:.1f})"
@@ -143,11 +144,11 @@ def _lines(task: str, reading: Reading, node: Node, *, whole: bool) -> Iterator[
         if reading.state.live.ended is not None and reading.state.live.ended.answer is not None:
             yield f"  answer: {one_line(reading.state.live.ended.answer) or '(empty)'}"
     yield "  principal variation:"
-    yield from (f"    {_edge(edge)}" for edge in _principal(reading, node))
+    yield from (f"    {_edge(edge, reading.seen(at))}" for at, edge in _principal(reading, node))
     yield from (f"  {one_line(warning)}" for warning in reading.warnings)
 
 
-def _state(node: Node) -> Iterator[str]:
+def _state(reading: Reading, node: Node) -> Iterator[str]:
     from exact.report.model.text import one_line
 
     kind = " end" if node.terminated else " blocked" if node.blocked else " not tried" if node.unreached else ""
@@ -158,7 +159,7 @@ def _state(node: Node) -> Iterator[str]:
         yield f"  closed: {one_line(node.closed)}"
     if node.evaluation is not None:
         yield from _evaluation(node.evaluation)
-    yield from (f"    {index:2} {_edge(edge)}" for index, edge in enumerate(node.edges))
+    yield from (f"    {index:2} {_edge(edge, reading.seen(node))}" for index, edge in enumerate(node.edges))
 
 
 def _evaluation(evaluation: Evaluation) -> Iterator[str]:
@@ -173,20 +174,22 @@ def _evaluation(evaluation: Evaluation) -> Iterator[str]:
     yield from (f"    {one_line(line)}" for line in evaluation.judges)
 
 
-def _edge(edge: Edge) -> str:
-    from exact.report.model.text import LABEL, one_line
+def _edge(edge: Edge, seen: Observation | None) -> str:
+    """Return an action with its figures. `seen`: the observation in which it is taken."""
+    from exact.report.model.text import LABEL, in_words, one_line
 
     leads = f" -> node {edge.child.id}" if edge.child is not None else ""
     closed = f" ({one_line(edge.closed, LABEL)})" if edge.closed else ""
-    return f"P {edge.prior:.2f}  N {edge.visits:3}  Q {_figure(edge.value)}  {one_line(edge.action.key, LABEL)}{leads}{closed}"
+    return f"P {edge.prior:.2f}  N {edge.visits:3}  Q {_figure(edge.value)}  {in_words(edge.action, seen)}{leads}{closed}"
 
 
-def _principal(reading: Reading, node: Node) -> Iterator[Edge]:
+def _principal(reading: Reading, node: Node) -> Iterator[tuple[Node, Edge]]:
+    """Yield the likeliest steps below a state, each with the state that it begins in."""
     from exact.search.registry import final_choice
     from exact.search.rules.final import principal
 
     for index in principal(reading.state.search.tree, final_choice(reading.config.search), node):
-        yield node.edges[index]
+        yield node, node.edges[index]
         node = node.edges[index].child or node
 
 
@@ -203,7 +206,7 @@ def _as_json(task: str, reading: Reading, node: Node) -> str:
     from exact.report.model.routes import travel
     from exact.search.inspect.stats import stats
 
-    variation = [{"action": e.action.key, "prior": e.prior, "visits": e.visits, "value": e.value} for e in _principal(reading, node)]
+    variation = [{"action": e.action.key, "prior": e.prior, "visits": e.visits, "value": e.value} for _, e in _principal(reading, node)]
     return json.dumps(
         {
             "task": task,

@@ -9,13 +9,14 @@ import hashlib
 import json
 import re
 import urllib.parse
+from collections.abc import Mapping
 from typing import Literal, get_args
 
 import msgspec
 
 from exact.action import Action
 from exact.context import Context, Reflection
-from exact.observation import Observation
+from exact.observation import LABEL_NAME, Observation, places
 from exact.reflection.base import Kind, Surprise
 from exact.text import injections
 
@@ -23,9 +24,7 @@ WORDS = 100
 """Most words of a reflection."""
 STATE = 1200
 """Characters of an observation that are stored and compared."""
-NAME = 60
-"""Most characters of an element's name in a label."""
-
+_PLACE = re.compile(r"""("(?:[^"\\]|\\.)*")|(?: \d+ of \d+)?(?: (?:under|before) "[^"]*")|(?: \d+ of \d+)""")
 _REFERENCE = re.compile(r'"(?:[^"\\]|\\.)*"|\[([\w:.-]+)\]')
 
 
@@ -110,14 +109,30 @@ def outcome_id(reflection: Reflection) -> str:
 def action_label(action: Action | str, observation: Observation) -> str:
     """Return an action's canonical text with each element's role and name in place of its id: `click button "Submit"`.
 
-    An id that the observation does not have stays. A name longer than NAME is cut; the name is data from the page.
+    If others have that role and name, or it has no name, its place follows: `fill textbox 2 of 3 under "Password" "Ann"`. No two actions
+    of an observation have one label. An id that the observation does not have stays. A name longer than LABEL_NAME is cut; names and
+    places are data from the page.
     """
+    return _labelled(action, observation, places(observation.elements, _REFERENCE.findall(str(action))))
 
+
+def action_kind(action: Action | str, observation: Observation) -> str:
+    """Return an action's label without places: actions on elements of one role and name are of one kind."""
+    return _labelled(action, observation, {})
+
+
+def without_places(label: str) -> str:
+    """Return an action's label without places."""
+    return _PLACE.sub(lambda found: found[1] or "", label)
+
+
+def _labelled(action: Action | str, observation: Observation, known: Mapping[str, str]) -> str:
     def named(match: re.Match[str]) -> str:
         element = observation.element(match[1]) if match[1] else None
         if element is None:
             return match[0]
-        return f"{element.role} {quoted(element.name, NAME)}" if element.name.strip() else element.role
+        name = quoted(element.name, LABEL_NAME) if element.name.strip() else ""
+        return " ".join(filter(None, (element.role, name, known.get(element.id, ""))))
 
     return _REFERENCE.sub(named, str(action))
 

@@ -1,5 +1,8 @@
 """Label-first text: an element is written with its label before its id, `"Previous" button [1]`, so that an answer can copy it.
 
+Elements that have no name are named by their role and place, `"textbox under 'Password'" textbox [2]`, and those of one name have their
+places behind it.
+
 Actions that name elements by label: `click "Previous" button [1]`, or without the id if the label is unique.
 """
 
@@ -8,41 +11,83 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+
+import msgspec
 
 from exact.action import Action, ActionSpace, Parameter, Verb
 from exact.errors import ActionError
-from exact.observation import Element, Observation
+from exact.observation import LABEL_NAME, Element, Observation, places
 from exact.views.prune import INTERACTIVE
 
-NAME = 60
-"""Most characters of an element's name in an action. A longer one is cut, and ends with an ellipsis."""
+POINTED = INTERACTIVE | {"generic", "image"}
+"""Roles of elements whose places observations show."""
 ROLE = "role"
 """Word that stands for a role in `REFERENCE`, which answers copy."""
 REFERENCE = f'"name" {ROLE} [id]'
 """Form of a reference to an element, for prompts."""
 
-_LINE = re.compile(r'^(?P<indent> *)\[(?P<id>[\w:.-]+)\] (?P<role>\S+)(?: (?P<name>"(?:[^"\\]|\\.)*"))?(?= |$)', re.M)
+_LINE = re.compile(
+    r'^(?P<indent> *)\[(?P<id>[\w:.-]+)\] (?P<role>\S+)(?: (?P<name>"(?:[^"\\]|\\.)*"))?(?P<place>'
+    r"(?: \d+ of \d+)?(?: (?:under|before) \"[^\"]*\")?)(?= |$)",
+    re.M,
+)
 _PLACE = re.compile(r'"(?:[^"\\]|\\.)*"|\[(?P<id>[\w:.-]+)\]')
 
 
-def label_first(text: str) -> str:
-    """Return an observation's text with `[1] button "Previous"` as `"Previous" button [1]`. Other lines stay."""
-    return _LINE.sub(lambda m: f"{m['indent']}{m['name'] + ' ' if m['name'] else ''}{m['role']} [{m['id']}]", text)
+def placed(observation: Observation) -> Observation:
+    """Return an observation whose text shows the places of elements that role and name do not tell from others."""
+    known = places(observation.elements, [each.id for each in observation.elements if each.role in POINTED])
+    if not known:
+        return observation
+
+    def shown(line: re.Match[str]) -> str:
+        place = "" if line["place"] else known.get(line["id"], "")
+        return f"{line[0]} {place}" if place else line[0]
+
+    return msgspec.structs.replace(observation, text=_LINE.sub(shown, observation.text))
 
 
-def element_label(element: Element) -> str:
-    """Return a reference to an element: `"Previous" button [1]`, without a name `button [1]`. The name is data from the page."""
-    name = element.name if len(element.name) <= NAME else f"{element.name[: NAME - 1].rstrip()}…"
+def label_first(text: str, made: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return an observation's text with `[1] button "Previous"` as `"Previous" button [1]`. Other lines stay.
+
+    `made`: names of the elements that have none, by id.
+    """
+
+    def by_label(line: re.Match[str]) -> str:
+        named = line["name"] or (json.dumps(made[line["id"]], ensure_ascii=False) if line["id"] in made else "")
+        place = "" if line["id"] in made else line["place"]
+        return f"{line['indent']}{named + ' ' if named else ''}{line['role']} [{line['id']}]{place}"
+
+    return _LINE.sub(by_label, text)
+
+
+def made_names(observation: Observation, ids: Iterable[str] | None = None) -> Mapping[str, str]:
+    """Return names of the elements that have none, by id: role and place, with single quotation marks. `ids`: only these elements."""
+    nameless = {each.id: each for each in observation.elements if each.role in POINTED and not each.name.strip()}
+    some = nameless.keys() if ids is None else nameless.keys() & set(ids)
+    known = places(observation.elements, some) if some else {}
+    return {id: " ".join(filter(None, (nameless[id].role, known.get(id, "").replace('"', "'")))) for id in some}
+
+
+def element_label(element: Element, made: str = "") -> str:
+    """Return a reference to an element: `"Previous" button [1]`. Without a name, and one that was made, it is `button [1]`.
+
+    The name is data from the page.
+    """
+    name = element.name if element.name.strip() else made
+    name = name if len(name) <= LABEL_NAME else f"{name[: LABEL_NAME - 1].rstrip()}…"
     return f"{json.dumps(name, ensure_ascii=False) + ' ' if name.strip() else ''}{element.role} [{element.id}]"
 
 
 def label_action(action: Action | str, observation: Observation) -> str:
     """Return an action's text with each element's label before its id. An id that the observation lacks stays."""
+    made = made_names(observation, [found["id"] for found in _PLACE.finditer(str(action)) if found["id"]])
 
     def labelled(match: re.Match[str]) -> str:
         element = observation.element(match["id"]) if match["id"] else None
-        return element_label(element) if element else match[0]
+        return element_label(element, made.get(element.id, "")) if element else match[0]
 
     return _PLACE.sub(labelled, str(action))
 
@@ -86,7 +131,7 @@ def _by_id(text: str, actions: ActionSpace, observation: Observation) -> str:
             written = found[0] if found else ""
         else:
             found = _reference(verb, place).match(text, at)
-            written = f"[{_named(found, observation.elements).id}]" if found else ""
+            written = f"[{_named(found, observation).id}]" if found else ""
         if found is None:
             raise ActionError(f"{text.strip()[:80]!r} does not fit: write {usage(verb)}")
         at = found.end()
@@ -102,8 +147,9 @@ def _reference(verb: Verb, place: int) -> re.Pattern[str]:
     return re.compile(rf"\s*(?:{label}|(?:{role}\s*)?\[\s*(?P<alone>[\w:.-]+)\s*\])", re.S)
 
 
-def _named(found: re.Match[str], elements: Sequence[Element]) -> Element:
+def _named(found: re.Match[str], observation: Observation) -> Element:
     """Return the element that a reference names. Raises ActionError."""
+    elements, made = observation.elements, made_names(observation)
     by_id = {element.id: element for element in elements}
     if found["alone"]:
         if found["alone"] not in by_id:
@@ -111,34 +157,40 @@ def _named(found: re.Match[str], elements: Sequence[Element]) -> Element:
         return by_id[found["alone"]]
     label, role, id = _text(found["label"]), found["role"] or found["before"] or "", found["id"]
     role = "" if role == ROLE else role
-    if id in by_id and _fits(by_id[id], label):
+
+    def fits(element: Element) -> bool:
+        names = (element.name,) if element.name.strip() else (element.name, made.get(element.id, element.role), element.role)
+        return any(_fits(name, label) for name in names)
+
+    if id in by_id and fits(by_id[id]):
         return by_id[id]
-    fit = [element for element in elements if _fits(element, label) and role.lower() in ("", element.role.lower())]
+    fit = [element for element in elements if fits(element) and role.lower() in ("", element.role.lower())]
     if id in by_id:
-        raise ActionError(f"[{id}] is {element_label(by_id[id])}, not {label!r}: write the label and the id of one element")
+        raise ActionError(f"[{id}] is {_label(by_id[id], made)}, not {label!r}: write the label and the id of one element")
     fit = [element for element in fit if element.role in INTERACTIVE] or fit
     if len(fit) > 1:
-        raise ActionError(f"{label!r} names {len(fit)} elements: add the id of one of {_listed(fit)}")
+        raise ActionError(f"{label!r} names {len(fit)} elements: add the id of one of {_listed(fit, made)}")
     if fit:
         return fit[0]
-    names = {element.name: element for element in reversed(elements) if element.name}
-    near = difflib.get_close_matches(label, names, n=1, cutoff=0.5)
-    hint = f"did you mean {element_label(names[near[0]])}?" if near else "copy a label that the current observation lists"
+    names = {element.name or made.get(element.id, ""): element for element in reversed(elements)}
+    near = difflib.get_close_matches(label, filter(None, names), n=1, cutoff=0.5)
+    hint = f"did you mean {_label(names[near[0]], made)}?" if near else "copy a label that the current observation lists"
     raise ActionError(f"there is no {role or 'element'} {label!r} in the current observation: {hint}")
 
 
-def _fits(element: Element, label: str) -> bool:
-    """Return whether a label is the name of an element, or the role of one without a name, up to case and space.
+def _label(element: Element, made: Mapping[str, str]) -> str:
+    return element_label(element, made.get(element.id, ""))
 
-    One that ends with an ellipsis may be the beginning of the name.
-    """
-    name, given = " ".join((element.name or element.role).split()).casefold(), " ".join(label.split()).casefold()
+
+def _fits(name: str, label: str) -> bool:
+    """Return whether a label is a name, up to case and space. One that ends with an ellipsis may be the beginning of the name."""
+    name, given = " ".join(name.split()).casefold(), " ".join(label.split()).casefold()
     return name == given or (len(given) > 1 and given.endswith("…") and name.startswith(given[:-1].rstrip()))
 
 
-def _listed(elements: Sequence[Element]) -> str:
+def _listed(elements: Sequence[Element], made: Mapping[str, str]) -> str:
     more = f" and {len(elements) - _MOST_LISTED} more" if len(elements) > _MOST_LISTED else ""
-    return ", ".join(map(element_label, elements[:_MOST_LISTED])) + more
+    return ", ".join(_label(element, made) for element in elements[:_MOST_LISTED]) + more
 
 
 def _text(quoted: str) -> str:

@@ -23,7 +23,7 @@ from exact.models import tokens as counting
 from exact.models.base import Image
 from exact.observation import Element, Observation
 from exact.prompts.fence import one_line
-from exact.views.labels import label_action, label_first
+from exact.views.labels import label_action, label_first, made_names, placed
 from exact.views.pictures import load_task_pictures, mark_elements, scale_picture
 from exact.views.prune import prune_text
 
@@ -116,8 +116,9 @@ def fit_observation(
 ) -> tuple[Observation, tuple[str, ...]]:
     """Return an observation with at most `tokens` tokens and `characters` characters of text, and notes about omissions.
 
-    With `view`, only entries in view stay.
+    The text shows the places of elements that role and name do not tell from others. With `view`, only entries in view stay.
     """
+    observation = placed(observation)
     count: Callable[[str], int] = partial(counting.count, model=model)
     found = prune_text(observation, tokens, characters=characters, count=count, view=view)
     return (msgspec.structs.replace(observation, text=found.text) if found.left_out else observation), found.left_out
@@ -130,7 +131,7 @@ def _listed(observation: Observation) -> tuple[Element, ...]:
 
 
 def _by_label(observation: Observation) -> Observation:
-    return msgspec.structs.replace(observation, text=label_first(observation.text))
+    return msgspec.structs.replace(observation, text=label_first(observation.text, made_names(observation)))
 
 
 def _taken_by_label(taken: Taken) -> Taken:

@@ -2,21 +2,40 @@
 
 import random
 
+import msgspec
 import pytest
 
 from exact.action import ActionSpace
 from exact.agents.parse import parse_action, parse_actions
 from exact.agents.policy.llm import LLMPolicy, answer_grammar
 from exact.config import PolicyConfig
+from exact.context import Taken
 from exact.environments.browser.act.grammar import BROWSER_ACTIONS, PAGE_ACTIONS
 from exact.environments.desktop.grammar import COMPUTER_13, ELEMENT_ACTIONS, python
 from exact.errors import ActionError
 from exact.models.scripted import ScriptedModel
+from exact.observation import Observation
+from exact.views.labels import made_names
 
 from ..prompts.states import ACTIONS, SHOE, context, page
 from .gbnf import Grammar
 
-HARD = page(("button", 'Say "hi"\\n'), ("textbox", ""), ("link", "été\t🙂\n[9]"), ("link", "y" * 200), ("button", "OK"), ("button", "OK"))
+HARD = page(
+    ("button", 'Say "hi"\\n'), ("textbox", ""), ("link", "été\t🙂\n[9]"), ("link", "y" * 200), ("button", "OK"), ("button", "OK"),
+    ("combobox", 'The "size"'), ("option", 'a "b"'), ("option", "42"), ("textbox", "Late"), ("textbox", "Fixed"), ("combobox", "City"),
+)  # fmt: skip
+HARD = msgspec.structs.replace(
+    HARD,
+    elements=tuple(
+        msgspec.structs.replace(
+            each,
+            depth=each.role == "option",
+            states={"Fixed": ("readonly",), "Late": ("disabled",)}.get(each.name, ("focused",) if each.id == "2" else ()),
+        )
+        for each in HARD.elements
+    ),
+)
+FILES = ('my "cv".pdf', "b.txt")
 SPACES = {
     "browser": BROWSER_ACTIONS,
     "page": PAGE_ACTIONS,
@@ -30,7 +49,10 @@ SPACES = {
 @pytest.mark.parametrize("thought", [False, True], ids=["action", "answer"])
 @pytest.mark.parametrize("space", SPACES)
 def test_every_sentence_is_an_answer_that_parses(space, thought, labels):
-    grammar, rng = Grammar(answer_grammar(SPACES[space], HARD.elements, labels=labels, thought=thought)), random.Random(1)
+    grammar, rng = (
+        Grammar(answer_grammar(SPACES[space], HARD.elements, labels=labels, thought=thought, made=made_names(HARD), files=FILES)),
+        random.Random(1),
+    )
     verbs = set()
     for _ in range(600):
         parsed = parse_action(grammar.sentence(rng), SPACES[space], HARD, labels=labels)
@@ -95,3 +117,42 @@ async def test_prompt_grammar_and_parser_name_elements_alike(elements):
     assert ('"\\"Buy\\" button [2]"' if by_label else '"[2]"') in request.grammar
     assert ('click "name" role [id]' if by_label else "click [id]") in system
     assert ('click "Blue shoe" link [2]' if by_label else 'click link "Blue shoe"') in user, "steps so far"
+
+
+def sentences(space: ActionSpace = BROWSER_ACTIONS, seen: Observation = HARD, **more: object) -> set[str]:
+    grammar, rng = Grammar(answer_grammar(space, seen.elements, labels=False, thought=False, **more)), random.Random(4)  # type: ignore[arg-type]
+    return {grammar.sentence(rng) for _ in range(1500)}
+
+
+def named(written: set[str], verb: str) -> set[str]:
+    return {line.split("[")[1].split("]")[0] for line in written if line.startswith(f"Action: {verb} [")}
+
+
+def test_a_verb_names_only_the_elements_that_it_has_a_use_for() -> None:
+    written = sentences(files=FILES)
+    assert named(written, "click") == {each.id for each in HARD.elements}
+    assert named(written, "fill") == {"2", "12"} and named(written, "select") == {"7", "12"}
+    assert named(written, "upload") == {"1", "3", "4", "5", "6"}
+    assert {line.partition("] ")[2] for line in written if "upload" in line} == {'"my \\"cv\\".pdf"', '"b.txt"'}
+    assert {line.partition("] ")[2] for line in written if "select [7]" in line} == {'"a \\"b\\""', '"42"'}
+
+
+def test_verbs_without_a_use_are_out() -> None:
+    plain = page(("button", "OK"), ("textbox", "Name"))
+    verbs = {line.split()[1] for line in sentences(seen=plain)}
+    assert verbs == set(BROWSER_ACTIONS.verbs) - {"select", "upload", "type"}
+    assert "type" in {line.split()[1] for line in sentences(seen=page(("button", "OK")))}, "what takes the text may not be in the tree"
+
+
+def test_what_was_refused_in_this_state_is_out() -> None:
+    def refused(text: str) -> Taken:
+        return Taken(observation=HARD, action=BROWSER_ACTIONS.parse(text), error="it is covered")
+
+    written = sentences(tried=(refused("click [1]"), refused('fill [2] "Ann"'), refused("go_back")))
+    assert "1" not in named(written, "click") and "1" in named(written, "hover") and named(written, "fill") == {"12"}
+    assert "Action: go_back" not in written and "Action: go_forward" in written
+
+
+def test_an_element_without_a_name_is_as_easy_to_write_as_another() -> None:
+    grammar = answer_grammar(BROWSER_ACTIONS, HARD.elements, labels=True, thought=False, made=made_names(HARD))
+    assert r'"\"textbox under' not in grammar and r'"\"textbox\" textbox [2]"' in grammar

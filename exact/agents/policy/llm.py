@@ -13,9 +13,10 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
+from types import MappingProxyType
 
 import msgspec
 
@@ -27,13 +28,14 @@ from exact.agents.policy.conversation import conversation_request
 from exact.agents.policy.prior import merge_proposals
 from exact.agents.request import check_view, state_request
 from exact.config import PolicyConfig, ViewConfig
-from exact.context import Context, Proposal
+from exact.context import Context, Proposal, Taken
+from exact.environments.browser.act.grammar import can_type, options_of, suited
 from exact.errors import UsageError
 from exact.models.base import ChatModel, ChatRequest, Choice, Sampling
 from exact.observation import Element
 from exact.prompts.ask import read, read_choices
 from exact.untrusted import read_yaml
-from exact.views.labels import describe, element_label
+from exact.views.labels import describe, element_label, made_names
 from exact.views.view import PromptView
 
 COMPUTER = "policy_computer"
@@ -127,7 +129,11 @@ class LLMPolicy:
 
         def grammar(seen: PromptView) -> str:
             thought, most = self._config.grammar == "answer", inputs.get("k", 0)
-            return answer_grammar(actions, seen.elements, labels=labels, thought=thought, most=most)
+            made = made_names(seen.context.observation) if labels else {}
+            files = [Path(file).name for file in context.task.files]
+            return answer_grammar(
+                actions, seen.elements, labels=labels, thought=thought, most=most, made=made, tried=context.tried, files=files
+            )
 
         constrained = None if self._config.grammar == "none" or by_call else grammar
         if self._config.form == "conversation":
@@ -221,42 +227,80 @@ _TEXT = r"""text ::= "\"" ([^"\\\r\n\t] | "\\" ["\\nt]){0,""" + str(TEXT) + r"""
 _NUMBER = "number ::= [0-9]{1,4}"
 
 
-def answer_grammar(actions: ActionSpace, elements: Sequence[Element], *, labels: bool, thought: bool, most: int = 0) -> str:
+def answer_grammar(
+    actions: ActionSpace,
+    elements: Sequence[Element],
+    *,
+    labels: bool,
+    thought: bool,
+    most: int = 0,
+    made: Mapping[str, str] = MappingProxyType({}),
+    tried: Sequence[Taken] = (),
+    files: Sequence[str] = (),
+) -> str:
     """Return the grammar of an answer that names one action of these elements, or with `most` a list of at most so many.
 
-    `labels`: elements are named by label and id, else by id. `thought`: a line of thought stands before each action. Empty: the actions are
-    code, or none is possible.
+    A verb names the elements that it has a use for, a list its options, and an upload one of `files`. An element is out for a verb that was
+    refused with it, as `tried` says. `labels`: elements are named by label and id, else by id; `made` names those without a name.
+    `thought`: a line of thought stands before each action. Empty: the actions are code, or none is possible.
     """
-    verbs = [verb for verb in actions.verbs.values() if elements or Parameter.ELEMENT not in verb.form]
-    if actions.code is not None or not verbs:
+    refused = {(taken.action.name, taken.action.elements) for taken in tried if taken.error}
+    named = {each.id: element_label(each, made.get(each.id, "")) if labels else f"[{each.id}]" for each in elements}
+    ways = [
+        way
+        for verb in actions.verbs.values()
+        if not (verb.name == "type" and not can_type(elements))
+        if (way := _ways(verb, elements, named, refused, files))
+    ]
+    if actions.code is not None or not ways:
         return ""
     before = rf'"Thought: " [^\r\n]{{1,{THOUGHT}}} "\n" ' if thought else ""
     one = f'{before}"Action: " action'
     listed = rf'line ("\n" line){{0,{most - 1}}}' if most > 1 else "line"
-    named = [element_label(element) if labels else f"[{element.id}]" for element in elements]
     return "\n".join(
         [
             f"root ::= {listed if most else one}",
             *([rf'line ::= {before}"Action (" [1-9] [0-9]? "%): " action'] if most else []),
-            f"action ::= {' | '.join(f'verb-{place}' for place in range(len(verbs)))}",
-            *(f"verb-{place} ::= {_verb(verb)}" for place, verb in enumerate(verbs)),
-            *([f"element ::= {_alternatives(named)}"] if named else []),
+            f"action ::= {' | '.join(f'verb-{place}' for place in range(len(ways)))}",
+            *(f"verb-{place} ::= {way}" for place, way in enumerate(ways)),
+            *([f"element ::= {_alternatives([*named.values()])}"] if named else []),
             _TEXT.strip(),
             _NUMBER,
         ]
     )
 
 
-def _verb(verb: Verb) -> str:
+def _ways(
+    verb: Verb, elements: Sequence[Element], named: Mapping[str, str], refused: set[tuple[str, tuple[str, ...]]], files: Sequence[str]
+) -> str:
+    """Return the ways in which an action of a verb is written; empty if there is none."""
+    if Parameter.ELEMENT not in verb.form:
+        return "" if not verb.form and (verb.name, ()) in refused else _form(verb, "")
+    if verb.name == "upload" and not files:
+        return ""
+    some = [each for each in suited(verb, elements) if (verb.name, (each.id,)) not in refused]
+    if verb.name == "select":
+        return " | ".join(_form(verb, _literal(named[each.id]), _texts(options_of(each, elements))) for each in some)
+    if len(some) == len(elements):
+        return _form(verb, "element") if some else ""
+    return _form(verb, f"({_alternatives([named[each.id] for each in some])})", _texts(files)) if some else ""
+
+
+def _form(verb: Verb, element: str, texts: str = "") -> str:
+    """Return the written form of a verb. `element`, `texts`: grammars of its elements and of its texts, if these are known."""
     parts = [json.dumps(verb.name)]
     for parameter in verb.form:
-        parts.append(f'" " {_parameter(parameter, verb)}')
+        known = element if parameter is Parameter.ELEMENT else texts if parameter is Parameter.TEXT else ""
+        parts.append(f'" " {known or _parameter(parameter, verb)}')
     return " ".join(parts)
 
 
+def _texts(known: Sequence[str]) -> str:
+    """Return the grammar of one of some texts in quotation marks; empty if there are none."""
+    return f"({_alternatives([json.dumps(text, ensure_ascii=False) for text in known])})" if known else ""
+
+
 def _parameter(parameter: Parameter | str, verb: Verb) -> str:
-    if parameter is Parameter.ELEMENT:
-        return "element"
     if isinstance(parameter, Parameter):
         return f"({verb.grammar})" if verb.grammar else "text" if parameter is Parameter.TEXT else "number"
     return f"({_alternatives(parameter.split('|'))})"

@@ -18,6 +18,7 @@ from exact.models.base import ChatModel, ChatRequest, Sampling
 from exact.prompts.ask import ask
 from exact.prompts.library import render_macro
 from exact.reflection.record import action_label
+from exact.views.labels import placed
 
 
 class RubricValue:
@@ -92,7 +93,7 @@ class RubricValue:
 def _quotable_text(context: Context) -> str:
     """Return all text that a quotation may come from, as prompts show it. The agent's own thoughts are excluded."""
     bare = msgspec.structs.replace(context, history=tuple(msgspec.structs.replace(taken, rationale="") for taken in context.history))
-    state = render_macro("seen", context.observation, "observation", sys.maxsize)
+    state = render_macro("seen", placed(context.observation), "observation", sys.maxsize)
     return "\n".join((state, render_macro("answered", context), render_macro("steps", bare, action_label, len(context.history))))
 
 

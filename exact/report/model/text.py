@@ -7,7 +7,7 @@ import re
 from itertools import islice
 
 from exact.action import Action
-from exact.observation import Observation
+from exact.observation import Observation, places
 from exact.text import UNSEEN, inert
 
 LABEL = 140
@@ -25,17 +25,19 @@ def one_line(text: str, limit: int = LINE) -> str:
 
 
 def in_words(action: Action | str, seen: Observation | None, limit: int = LABEL) -> str:
-    """Return an action with each element's role and name beside its id, such as `click [3] button "Ok"`.
+    """Return an action with each element's role, name and place beside its id, such as `click [3] button "Ok"`.
 
     seen: the observation in which it is taken.
     """
+    known = places(seen.elements, _REFERENCE.findall(str(action))) if seen else {}
 
     def named(match: re.Match[str]) -> str:
         element = seen.element(match[1]) if match[1] and seen else None
         if element is None:
             return match[0]
         name = one_line(element.name, 40)
-        return f"{match[0]} {element.role} {json.dumps(name, ensure_ascii=False)}" if name else f"{match[0]} {element.role}"
+        words = (match[0], element.role, json.dumps(name, ensure_ascii=False) if name else "", known.get(element.id, ""))
+        return " ".join(filter(None, words))
 
     return one_line(_REFERENCE.sub(named, str(action)[: 8 * limit]), limit)
 

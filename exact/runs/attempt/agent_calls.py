@@ -14,7 +14,7 @@ from exact.budget import Reservation
 from exact.context import Context, Evaluation, Proposal
 from exact.observation import Observation
 from exact.parts import calling, expect, expect_all
-from exact.reflection.record import action_label
+from exact.reflection.record import action_kind
 from exact.runs.attempt.attempt_context import AttemptContext
 from exact.search.base import Batched, Compared, Failure, Proposed, Result, Selection, Valued
 from exact.search.tree import Node
@@ -110,7 +110,7 @@ class AgentCalls:
         seen = context.observation
         if proposal.writes or not (self._state.search.writing or seen.senders):
             return proposal
-        writes = sends_form(proposal.action, seen) or action_label(proposal.action, seen) in self._state.search.writing
+        writes = sends_form(proposal.action, seen) or action_kind(proposal.action, seen) in self._state.search.writing
         return msgspec.structs.replace(proposal, writes=writes)
 
 

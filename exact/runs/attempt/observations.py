@@ -8,7 +8,7 @@ from typing import Any
 from exact.context import Context, Taken
 from exact.environments.base import SideEffect, Transition, reported_info
 from exact.environments.restore.waypoint import Waypoint
-from exact.reflection.record import action_label
+from exact.reflection.record import action_kind
 from exact.runs.journal.search_state import AskMoment
 from exact.runs.journal.state import AttemptState
 from exact.runs.journal.store import Blobs
@@ -30,7 +30,7 @@ def wrote(blobs: Blobs, node: Node, edge: int, effects: Sequence[SideEffect]) ->
     """Return the label of an action that wrote, or that would have if it had not been blocked; empty for another."""
     if not any((effect.is_write and not effect.late) or effect.is_blocked for effect in effects):
         return ""
-    return action_label(node.edges[edge].action, blobs.get_observation(node.observation))
+    return action_kind(node.edges[edge].action, blobs.get_observation(node.observation))
 
 
 def ancestry(node: Node) -> list[Node]:

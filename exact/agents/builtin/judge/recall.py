@@ -10,7 +10,7 @@ from exact.agents.builtin.language.lexical import similarity
 from exact.context import Context, Reflection, Taken
 from exact.observation import Observation
 from exact.reflection.base import Kind
-from exact.reflection.record import action_label
+from exact.reflection.record import action_kind, without_places
 
 MAX_WEIGHT = 0.3
 """Maximum change of a score in [0, 1] by one reflection, among many that agree."""
@@ -31,7 +31,7 @@ def reflection_adjustment(context: Context, kind: Kind, action: Action, seen: Ob
     chance or wrong: if n attempts agree with the sum, its weight is n / (n + SUPPORT_PRIOR) in favour of the action, and n / (n +
     BLAME_PRIOR) against it.
     """
-    label = action_label(action, seen)
+    label = action_kind(action, seen)
     votes = [
         (vote, each)
         for each in context.reflections
@@ -49,7 +49,7 @@ def reflection_adjustment(context: Context, kind: Kind, action: Action, seen: Ob
 
 def _vote(reflection: Reflection, label: str, instruction: str) -> float:
     """Return a reflection's vote on an action, in [-1, 1]: its surprise, scaled by the similarity of actions and instructions."""
-    likeness = _action_similarity(reflection.action_label or reflection.action, label)
+    likeness = _action_similarity(without_places(reflection.action_label) or reflection.action, label)
     if likeness < 0.6:
         return 0.0
     return max(-1.0, min(1.0, reflection.surprise * 2)) * likeness * (0.2 + 0.8 * similarity(reflection.instruction, instruction))
@@ -57,7 +57,7 @@ def _vote(reflection: Reflection, label: str, instruction: str) -> float:
 
 def _already_followed(reflection: Reflection, label: str, seen: Observation, history: Sequence[Taken]) -> bool:
     """Return whether the action was already taken in a state that fits the reflection better than this one."""
-    done = [step.observation for step in history if not step.error and action_label(step.action, step.observation) == label]
+    done = [step.observation for step in history if not step.error and action_kind(step.action, step.observation) == label]
     return any(_shared_words(each.text, reflection.state) >= _shared_words(seen.text, reflection.state) for each in done)
 
 

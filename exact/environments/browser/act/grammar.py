@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import json
 import re
 from collections.abc import Sequence
@@ -208,3 +209,47 @@ def _element_named(role: str, name: str, elements: Sequence[Element]) -> Element
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
     hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(repr, names[:8])) or 'none'}"
     raise ActionError(f"there is no {role or 'element'} {name!r}: {hint}")
+
+
+_EDITED = frozenset(
+    (
+        *("textbox", "searchbox", "combobox", "spinbutton", "slider", "Date"),
+        *("DateTime", "InputTime", "ColorWell", "cell", "gridcell", "document"),
+    )
+)
+"""Roles of elements whose content can be edited."""
+_LISTS = frozenset(("combobox", "listbox", "PopUpButton"))
+_ASK_FOR_FILES = frozenset(("button", "link", "generic"))
+_UNTYPED = frozenset(
+    (
+        *("button", "link", "checkbox", "radio", "switch", "tab"),
+        *("option", "menuitem", "menuitemcheckbox", "menuitemradio", "treeitem"),
+    )
+)
+"""Roles of elements that take no text while they have the focus."""
+
+
+def suited(verb: Verb, elements: Sequence[Element]) -> tuple[Element, ...]:
+    """Return the elements that a verb has a use for: `fill` those that can be edited, `select` lists, `upload` those that ask for files."""
+    if verb.name not in ("fill", "select", "upload"):
+        return tuple(elements)
+    roles = {"fill": _EDITED, "select": _LISTS, "upload": _ASK_FOR_FILES}[verb.name]
+    found = (each for each in elements if each.role in roles and "disabled" not in each.states)
+    if verb.name == "fill":
+        return tuple(each for each in found if "readonly" not in each.states and not (each.role in _LISTS and options_of(each, elements)))
+    return tuple(found)
+
+
+def options_of(chosen: Element, elements: Sequence[Element]) -> tuple[str, ...]:
+    """Return the names of the options of a list, in order; empty if it shows none."""
+    at = next(place for place, each in enumerate(elements) if each.id == chosen.id)
+    inside = itertools.takewhile(lambda each: each.depth > chosen.depth, elements[at + 1 :])
+    return tuple(
+        dict.fromkeys(each.name for each in inside if each.role == "option" and each.name.strip() and "disabled" not in each.states)
+    )
+
+
+def can_type(elements: Sequence[Element]) -> bool:
+    """Return whether typing may have an effect: something that may take a text has the focus, or nothing that can be edited is known."""
+    focused = any("focused" in each.states and each.role not in _UNTYPED for each in elements)
+    return focused or not any(each.role in _EDITED for each in elements)

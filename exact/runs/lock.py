@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 from exact.errors import JournalError, UsageError
 from exact.machine import guard, try_lock
+from exact.task import Task
 
 _LOCKED = "config.yaml"
 """File of a run that never changes."""
@@ -48,3 +49,12 @@ def new_folder(parent: Path, name: str) -> Path:
             raise JournalError(f"cannot write {parent}: {error.strerror}: change to another folder, or choose --out") from error
         else:
             return path
+
+
+def site_lease(task: Task) -> AbstractAsyncContextManager[None]:
+    """Return the lease of the task's site, if it has one outside. The code of sites is loaded for such a task alone."""
+    if "outside" not in task.metadata:
+        return nullcontext()
+    from exact.environments.sites.lease import leased_site
+
+    return leased_site(task)

@@ -6,7 +6,7 @@ import hashlib
 import json
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -37,7 +37,7 @@ from exact.runs.journal.spending import JournalledModel
 from exact.runs.journal.state import AttemptState, fold
 from exact.runs.journal.store import Manifest, ResultLine, RunFolder, log_error, write_whole
 from exact.runs.journal.versions import versions
-from exact.runs.lock import sole
+from exact.runs.lock import site_lease, sole
 from exact.runs.secrets import conceal, known_secrets
 from exact.runs.telemetry import exporting, listeners
 from exact.search.inspect.export import to_json
@@ -140,7 +140,7 @@ class Runner:
         Raises UsageError, InfrastructureError, PartError.
         """
         check_continues(self.config)
-        async with self._shared() as (models, memory), _lease(task), self.open_environments(task) as environments:
+        async with self._shared() as (models, memory), site_lease(task), self.open_environments(task) as environments:
             with (
                 calling("search"),
                 listeners(self.config, task.id) as listening,
@@ -171,7 +171,7 @@ class Runner:
                 try:
                     with calling("attempt"):
                         begin()
-                        async with _lease(task), self.open_environments(task) as environments:
+                        async with site_lease(task), self.open_environments(task) as environments:
                             return await self._attempt(task, with_simulation(environments), models, memory, listening, again=again)
                 except EnvironmentFailure as error:
                     if not tries_left:
@@ -392,12 +392,3 @@ def line_of(task: Task, config: Config, state: AttemptState, *, oracle: bool = F
         touched=state.people.touched,
         resumable=finished.resumable,
     )
-
-
-def _lease(task: Task) -> AbstractAsyncContextManager[None]:
-    """Return the lease of the task's site, where it has one outside."""
-    if "outside" not in task.metadata:
-        return nullcontext()
-    from exact.environments.sites.lease import leased_site
-
-    return leased_site(task)

@@ -12,7 +12,7 @@ from exact.models.decode import FailedAnswer, MalformedAnswer
 from exact.models.messages import answer
 from exact.models.openai import OpenAIModel
 from exact.models.providers import providers, serving
-from exact.prompts.ask import read
+from exact.prompts.ask import asks, read
 
 from .native import recorded
 from .test_openai import Waits
@@ -239,6 +239,7 @@ async def test_a_system_turn_that_is_refused_begins_the_users(opened, ask, words
     assert server.bodies[1]["messages"][0]["content"] == [text("Be brief."), text("Which?")]
 
 
+@asks("write what to buy")
 def unusable(words):
     if "Buy" not in words:
         raise AnswerError("write what to buy")

@@ -12,7 +12,7 @@ from exact.models.decode import FailedAnswer, MalformedAnswer
 from exact.models.openai import OpenAIModel
 from exact.models.providers import providers, serving
 from exact.models.responses import answer
-from exact.prompts.ask import read
+from exact.prompts.ask import asks, read
 
 from .native import recorded
 from .test_openai import Waits
@@ -182,6 +182,7 @@ async def test_a_refused_field_costs_one_request_and_only_once(opened, ask, fiel
     assert again.choices[0].text == "Buy it." and server.bodies[2]["input"] == server.bodies[0]["input"]
 
 
+@asks("write what to buy")
 def unusable(text):
     if "Buy" not in text:
         raise AnswerError("write what to buy")

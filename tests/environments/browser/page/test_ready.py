@@ -11,7 +11,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
-from bench.first_observation import APPLICATIONS, READY, serve
+from bench._booting import APPLICATIONS, READY, serve
 from exact.config import BrowserConfig, LoginConfig
 from exact.environments.browser import BrowserFactory, PageSetup
 from exact.environments.browser.launch.browser import Browser

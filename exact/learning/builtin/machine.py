@@ -14,11 +14,13 @@ from contextlib import AbstractContextManager
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from exact.config import BrowserConfig
-from exact.environments.browser.launch.browser import Browser
-from exact.environments.browser.launch.launch import launch
 from exact.errors import EnvironmentFailure, UsageError
+
+if TYPE_CHECKING:
+    from exact.environments.browser.launch.browser import Browser
 
 VARIABLE, COMMON = "OPENBLAS_CORETYPE", "Haswell"
 """Environment variable that names the kernels, and those that all x86 processors of the last ten years can run."""
@@ -84,6 +86,8 @@ async def drawn_fonts() -> dict[str, str]:
     Raises EnvironmentFailure if the browser is missing or does not answer.
     """
     from playwright.async_api import Error
+
+    from exact.environments.browser.launch.launch import launch  # it loads numpy, before which the kernels are chosen
 
     config = BrowserConfig(screenshots=False)
     async with launch(config) as browser:

@@ -43,7 +43,7 @@ from exact.calibration.measure import Prediction, auc, brier, ece, interval
 from exact.config import Config, load, parse
 from exact.context import Context
 from exact.errors import InfrastructureError
-from exact.models.base import ChatAnswer, ChatModel, ChatRequest, Price
+from exact.models.base import ChatAnswer, ChatModel, ChatRequest, WrappedModel
 from exact.models.open import Models
 from exact.runs.attempt.observations import agent_context
 from exact.runs.journal.store import RunFolder
@@ -60,20 +60,12 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     success: bool
 
 
-class Metered:
+class Metered(WrappedModel):
     """A model that counts what it was asked."""
 
     def __init__(self, model: ChatModel) -> None:
-        self._model = model
+        super().__init__(model)
         self.calls, self.read, self.written, self.money, self.unknown = 0, 0, 0, 0.0, 0
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    @property
-    def price(self) -> Price | None:
-        return self._model.price
 
     async def complete(self, request: ChatRequest) -> ChatAnswer:
         answer = await self._model.complete(request)
@@ -83,9 +75,6 @@ class Metered:
         self.money += answer.usage.cost or 0.0
         self.unknown += answer.usage.cost is None
         return answer
-
-    async def close(self) -> None:
-        await self._model.close()
 
 
 class Row(NamedTuple):

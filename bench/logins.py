@@ -17,14 +17,12 @@ The applications are in virtual environments of their own: `shells/setup.sh --si
 from __future__ import annotations
 
 import asyncio
-import os
 import secrets
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
-import time
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
@@ -170,13 +168,8 @@ def running(command: Sequence[str], port: int) -> Iterator[None]:
     """Run a server until the block ends."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        until = time.monotonic() + 120
-        with socket.socket() as tried:
-            tried.settimeout(1)
-            while tried.connect_ex(("127.0.0.1", port)):
-                if process.poll() is not None or time.monotonic() > until:
-                    raise SystemExit(f"{' '.join(command)} does not serve")
-                os.sched_yield()
+        if not third_party.serves(process, port):
+            raise SystemExit(f"{' '.join(command)} does not serve")
         yield
     finally:
         process.terminate()

@@ -38,7 +38,7 @@ from exact.context import Context, Taken
 from exact.environments.base import Environment
 from exact.environments.browser.act.grammar import BROWSER_ACTIONS
 from exact.errors import ActionError, InfrastructureError
-from exact.models.base import ChatAnswer, ChatModel, ChatRequest, Price, Text
+from exact.models.base import ChatAnswer, ChatModel, ChatRequest, Text, WrappedModel
 from exact.models.open import Models
 from exact.observation import Observation
 from exact.reflection.base import Surprise
@@ -160,19 +160,12 @@ async def make() -> None:
             STATES.write_bytes(gzip.compress(b"\n".join(map(msgspec.json.encode, states)), mtime=0))
 
 
-class Recorder:
+class Recorder(WrappedModel):
     """A model whose answers are kept."""
 
     def __init__(self, model: ChatModel, name: str, role: str, state: int, file: Path) -> None:
-        self._model, self._served, self._role, self._state, self._file = model, name, role, state, file
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    @property
-    def price(self) -> Price | None:
-        return self._model.price
+        super().__init__(model)
+        self._served, self._role, self._state, self._file = name, role, state, file
 
     async def complete(self, request: ChatRequest) -> ChatAnswer:
         answer = await self._model.complete(request)
@@ -186,9 +179,6 @@ class Recorder:
                 )  # fmt: skip
                 out.write(msgspec.json.encode(kept) + b"\n")
         return answer
-
-    async def close(self) -> None:
-        await self._model.close()
 
 
 POLICIES: dict[str, dict[str, Any]] = {

@@ -91,6 +91,18 @@ def made(folder: Path) -> Iterator[None]:
     yield
 
 
+def serves(process: subprocess.Popen[bytes], port: int) -> bool:
+    """Wait up to two minutes until a process takes connections at a port of this machine. Return whether it does."""
+    until = time.monotonic() + 120
+    while process.poll() is None and time.monotonic() < until:
+        with socket.socket() as tried:
+            tried.settimeout(1)
+            if tried.connect_ex(("127.0.0.1", port)) == 0:
+                return True
+        os.sched_yield()
+    return False
+
+
 @contextmanager
 def wiki(folder: Path, port: int, pages: int = 0) -> Iterator[None]:
     """Run the wiki on this machine."""
@@ -99,14 +111,8 @@ def wiki(folder: Path, port: int, pages: int = 0) -> Iterator[None]:
         [str(interpreter()), str(FILES / "serve.py"), str(port), str(folder / "wiki"), str(pages)], stdout=log, stderr=log
     )
     try:
-        until = time.monotonic() + 120
-        while time.monotonic() < until:
-            with socket.socket() as tried:
-                if tried.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            if process.poll() is not None:
-                raise SystemExit(f"the wiki ended:\n{(folder / 'wiki.log').read_text()[-2000:]}")
-            os.sched_yield()
+        if not serves(process, port):
+            raise SystemExit(f"the wiki does not serve:\n{(folder / 'wiki.log').read_text()[-2000:]}")
         yield
     finally:
         process.terminate()

@@ -301,7 +301,7 @@ def _counts(lines: Sequence[ResultLine]) -> str:
     scored = [line.score for line in lines if line.score is not None]
     judged, failed = (sum(line.status == status for line in lines) for status in ("judged", "failed"))
     parts = [f"{sum(score >= 1 for score in scored)} of {len(scored)} solved"] if scored else []
-    parts += [f"{judged} that no evaluator checks"] if judged else []
+    parts += [f"{judged} without an evaluator"] if judged else []
     parts += [f"{failed} failed, without a score"] if failed else []
     waiting = sum(line.status == "needs_user" for line in lines)
     parts += [f"{waiting} that need a person"] if waiting else []

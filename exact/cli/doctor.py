@@ -25,7 +25,7 @@ import click
 import msgspec
 
 from exact.cli.signals import run_async
-from exact.cli.terminal import complete_configurations, echo
+from exact.cli.terminal import configuration_option, echo
 from exact.errors import ExactError
 from exact.version import FIX, PACKAGE, __version__, clone, set_up, system_lacks, with_apt
 
@@ -36,14 +36,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--model", metavar="NAME", help="Model to test with a few short calls, to show its features.")
-@click.option(
-    "--config",
-    "-c",
-    "path",
-    type=click.Path(path_type=Path),
-    shell_complete=complete_configurations,
-    help="YAML file of an agent, whose policy's model to test as it is configured, with its timeout and its retries.",
-)
+@configuration_option("YAML file of an agent, whose policy's model to test as it is configured, with its timeout and its retries.")
 @click.option("--provider", metavar="NAME", default="", help="Provider of the model: `exact list providers` lists them.")
 @click.option("--base-url", metavar="URL", help="Address of the model's server, if not OpenAI: http://127.0.0.1:8000/v1")
 @click.option("--cdp-url", default="", metavar="URL", help="DevTools of a running browser to test, as browser.cdp_url. It is not closed.")

@@ -78,7 +78,8 @@ def details(line: ResultLine, *, report: str = "") -> Iterator[str]:
     if line.score_reason and line.score != 1:
         yield from _labelled("evaluator", line.score_reason, REASON_LINES, report)
     if line.status == "judged":
-        own = "" if line.value is None else f" The agent's own estimate is {line.value:.2f}."
+        estimated = line.value is not None and line.value_function != "constant"
+        own = f" The agent's own estimate is {line.value:.2f}." if estimated else ""
         yield f"    No evaluator has checked it.{own}"
     if line.status != "scored" and line.reason:
         yield f"    {one_line(line.reason, _REASON)}"

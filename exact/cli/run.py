@@ -14,7 +14,7 @@ import msgspec
 
 from exact.cli.run_folder import RunFolderPath, on_storage
 from exact.cli.task_files import are_task_files, is_task_file, read_task_files
-from exact.cli.terminal import complete_configurations, complete_tasks, echo
+from exact.cli.terminal import complete_tasks, configuration_option, echo
 from exact.config import Config, load
 from exact.errors import UsageError
 from exact.library.tasks import page_task
@@ -31,14 +31,7 @@ _LONGEST_SCHEMA = 64 * 1024
 
 @click.command()
 @click.argument("tasks", nargs=-1, metavar="TASK...", shell_complete=complete_tasks)
-@click.option(
-    "--config",
-    "-c",
-    "path",
-    type=click.Path(path_type=Path),
-    shell_complete=complete_configurations,
-    help="YAML file of the agent, its search, models and limits. Default: the built-in agent.",
-)
+@configuration_option("YAML file of the agent, its search, models and limits. Default: the built-in agent.")
 @click.option(
     "--set", "-s", "overrides", multiple=True, metavar="KEY=VALUE", help="Override one configuration key: search.iterations=32. Repeatable."
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -88,6 +88,11 @@ def complete_configurations(context: click.Context, parameter: click.Parameter, 
     from exact.config.reading import shipped
 
     return _beginning(sorted(shipped()), incomplete) or [CompletionItem(incomplete, type="file")]
+
+
+def configuration_option(help: str) -> Callable[[Callable[..., object]], Callable[..., object]]:
+    """Return the option --config, for a file or the name of a shipped configuration, which a command gets as `path`."""
+    return click.option("--config", "-c", "path", type=click.Path(path_type=Path), shell_complete=complete_configurations, help=help)
 
 
 def _beginning(names: Sequence[str], incomplete: str) -> list[CompletionItem]:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from exact.config import Config, load, parse
-from exact.errors import UsageError
+from exact.errors import UsageError, unknown
 from exact.models.open import Models
 from exact.models.providers import providers, serving
 from exact.text import counted
@@ -107,11 +107,13 @@ def model_settings(model: str) -> dict[str, Any]:
         own = {"price": {"input": 0, "output": 0}} if _is_own(host) else {}
         return {"model": _SERVED, "base_url": model, "timeout": 600, **own}
     provider, slash, name = model.partition("/")
-    if slash and provider in providers():
-        if not name:
-            raise UsageError(f"model {model!r} names no model: write {provider}/NAME")
-        return {"model": name, "provider": provider}
-    return {"model": model}
+    if not slash:
+        return {"model": model}
+    if provider not in (known := providers()):  # never sent to another one by guess
+        raise unknown("provider", provider, known, way_out=f"(a name with a slash needs its provider before it: vllm/{model})")
+    if not name:
+        raise UsageError(f"model {model!r} names no model: write {provider}/NAME")
+    return {"model": name, "provider": provider}
 
 
 async def as_served(config: Config) -> Config:

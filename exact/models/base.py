@@ -221,6 +221,28 @@ class ChatModel(Protocol):
         ...
 
 
+class WrappedModel:
+    """A model in front of another one, whose name and price it has. A subclass answers the questions."""
+
+    def __init__(self, model: ChatModel) -> None:
+        """Wrap a model."""
+        self._model = model
+
+    @property
+    def name(self) -> str:
+        """Name of the other one."""
+        return self._model.name
+
+    @property
+    def price(self) -> Price | None:
+        """Price of the other one; None if it is unknown."""
+        return self._model.price
+
+    async def close(self) -> None:
+        """Close the other one."""
+        await self._model.close()
+
+
 _MILLION = 1_000_000
 
 

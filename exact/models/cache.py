@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 
 from exact.errors import ModelError, UsageError
-from exact.models.base import ChatAnswer, ChatModel, ChatRequest, Choice, Image, Price, Usage
+from exact.models.base import ChatAnswer, ChatModel, ChatRequest, Choice, Image, Usage, WrappedModel
 from exact.models.wire import SEEDS
 from exact.text import without_key
 
@@ -82,7 +82,7 @@ class AnswerCache:
             self._connection.close()
 
 
-class CachedModel:
+class CachedModel(WrappedModel):
     """A ChatModel that asks another one only for samples that are not in the cache.
 
     A sample from the cache uses no tokens and no money. Equal questions at the same time are asked one after the other, so that both have
@@ -92,16 +92,9 @@ class CachedModel:
 
     def __init__(self, model: ChatModel, cache: AnswerCache, mode: Mode, *, about: str = "") -> None:
         """Wrap `model`. `about` names other things that answers depend on, such as further fields of the request."""
-        self._model, self._cache, self._mode, self._about = model, cache, mode, about
+        super().__init__(model)
+        self._cache, self._mode, self._about = cache, mode, about
         self._asking: dict[bytes, asyncio.Lock] = {}
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    @property
-    def price(self) -> Price | None:
-        return self._model.price
 
     async def complete(self, request: ChatRequest) -> ChatAnswer:
         """Return an answer with `sampling.n` choices. Raises ModelError; Uncached if the mode is replay-only and a sample is missing."""
@@ -113,9 +106,6 @@ class CachedModel:
         finally:
             if not lock.locked():
                 self._asking.pop(question, None)
-
-    async def close(self) -> None:
-        await self._model.close()
 
     async def _complete(self, request: ChatRequest, question: bytes) -> ChatAnswer:
         n = request.sampling.n

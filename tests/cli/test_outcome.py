@@ -74,6 +74,10 @@ def test_a_failure_after_the_answer_shows_both() -> None:
     assert [text.strip() for text in found] == ["answer: 42", "the judge's model did not answer: is its server running?"]
 
 
+def test_a_constant_value_is_no_estimate() -> None:
+    assert said(status="judged", value=0.5, value_function="constant", answer=None) == ["    No evaluator has checked it."]
+
+
 def test_an_end_that_nobody_checks_is_neutral_and_the_agents_own_estimate_second() -> None:
     assert said(status="judged", value=0.014, answer="five", reason="the agent stopped") == [
         "    answer: five",

@@ -1,6 +1,7 @@
 """What a benchmark has done so far is read from its folder, also while it runs."""
 
 import asyncio
+import re
 import shutil
 import time
 from pathlib import Path
@@ -39,7 +40,8 @@ async def test_a_running_attempt_is_told_from_an_interrupted_one(tmp_path: Path)
         while not (journal.exists() and journal.stat().st_size):  # noqa: ASYNC110 (the attempt runs in this loop: no clock is waited for)
             await asyncio.sleep(0)
         assert [(each.running, each.waiting) for each in status_of(tmp_path)] == [(0, 3), (1, 2)]
-        assert f"running: mcts {task.id}" in CliRunner().invoke(show, [str(tmp_path), "--progress"]).output
+        said = CliRunner().invoke(show, [str(tmp_path), "--progress"]).output
+        assert re.search(rf"running: mcts {re.escape(task.id)}, [\d.]+ s in, \d+ calls?, [\d,]+ tokens", said)
         attempt.cancel()
         await asyncio.gather(attempt, return_exceptions=True)
     assert [each.open[0].running for each in status_of(tmp_path) if each.open] == [False]

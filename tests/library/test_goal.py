@@ -10,9 +10,10 @@ import msgspec
 import pytest
 
 import exact
+from exact.cli.main import main
 from exact.config import Config
 from exact.environments.base import PersonQuestion
-from exact.library.goal import agent_for, estimated
+from exact.library.goal import agent_for, as_served, estimated
 from exact.models.scripted import Question, ScriptedServer
 from tests.http_server import BriefServer
 from tests.library.test_solve import CONFIG, OWN, TASK
@@ -25,7 +26,7 @@ PAGE = "<title>Museum</title><p>Open from nine to five</p><form method=post acti
     [
         ("gpt-4o", "", "gpt-4o", ""),
         ("anthropic/claude-sonnet-5-5", "anthropic", "claude-sonnet-5-5", ""),
-        ("Qwen/Qwen3-8B", "", "Qwen/Qwen3-8B", ""),
+        ("vllm/Qwen/Qwen3-8B", "vllm", "Qwen/Qwen3-8B", ""),
         ("http://localhost:8080/v1", "", "local", "http://localhost:8080/v1"),
     ],
 )
@@ -54,6 +55,8 @@ def test_overrides_of_one_agent_are_not_those_of_the_next() -> None:
     [
         ({"model": "http://"}, "is no address"),
         ({"model": "openai/"}, "names no model"),
+        ({"model": "antropic/claude-sonnet-5-5"}, "unknown provider 'antropic': did you mean 'anthropic'"),
+        ({"model": "Qwen/Qwen3-8B"}, "unknown provider 'Qwen'"),
         ({"model": "x", "agent": "rmcts_builtin"}, "model excludes agent"),
         ({"effort": "much"}, "write low, medium, high"),
         ({"task": TASK, "url": "http://127.0.0.1:9/"}, "url is for a goal in words"),
@@ -74,6 +77,27 @@ def test_an_estimate_holds_every_cap_and_what_search_was_shown_to_bring() -> Non
     assert (free.calls, free.money) == (0, 0)
     assert exact.estimate("made-up-model").money is None, "the price is unknown"
     assert exact.estimate("http://127.0.0.1:8080/v1").money == 1, "one's own machine costs nothing, and the cap holds"
+
+
+async def test_a_server_at_a_bare_address_tells_the_name_and_the_context_of_its_model() -> None:
+    server = BriefServer(host="127.0.0.1")
+    server.expect_request("/v1/models").respond_with_json({"data": [{"id": "qwen", "owned_by": "vllm", "max_model_len": 4096}]})
+    with server:
+        config = await as_served(agent_for(server.url_for("/v1")))
+        named = await as_served(agent_for("gpt-4o"))
+    assert config.models.policy is not None and config.models.policy.model == "qwen" and config.view.observation_tokens == 2048
+    assert named.models.policy is not None and named.models.policy.model == "gpt-4o", "only a bare address is asked"
+
+
+def test_what_search_was_shown_to_bring_is_printed_with_high_effort_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    for effort, told in (("high", True), ("low", False)):
+        main(["run", "--url", "http://127.0.0.1:9/", "--goal", "x", "--model", "gpt-4o", "--effort", effort, "--dry-run"])
+        assert ("gain of search with this model: not established" in capsys.readouterr().err) is told
+
+
+def test_a_model_and_a_configuration_exclude_each_other_in_a_shell(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "miniwob/click-test", "--model", "gpt-4o", "--config", "rmcts_gpt-4o"]) == 2
+    assert "--model excludes --config" in capsys.readouterr().err
 
 
 async def test_a_goal_is_worked_at_with_a_server_of_ones_own_and_its_events_tell_of_it(tmp_path: Path) -> None:

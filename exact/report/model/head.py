@@ -95,8 +95,10 @@ def _ending(reading: Reading) -> tuple[data.Ending, str, str]:
         return "unfinished", "Unfinished", f"The journal ends after {state.spending.elapsed:.1f} s, before the attempt ended."
     match state.finished.status:
         case "judged":
-            own = f"{state.live.judged.evaluation.value:.2f}, by {judge(reading.config)}" if state.live.judged else "not known"
-            return "judged", _unchecked(state), f"No evaluator has checked it. The agent's own estimate is {own}."
+            own = ""
+            if state.live.judged and reading.config.value.kind != "constant":
+                own = f" The agent's own estimate is {state.live.judged.evaluation.value:.2f}, by {judge(reading.config)}."
+            return "judged", _unchecked(state), f"No evaluator has checked it.{own}"
         case "needs_user":
             return (
                 "stopped",

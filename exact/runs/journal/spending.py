@@ -14,7 +14,7 @@ import msgspec
 
 from exact.budget import Budget, Kind
 from exact.config import Config, Limits, ScopeLimits
-from exact.models.base import ChatAnswer, ChatModel, ChatRequest, Image, Message, Price, Text
+from exact.models.base import ChatAnswer, ChatModel, ChatRequest, Image, Message, Text, WrappedModel
 from exact.models.meter import metered, total
 from exact.runs.journal import events as ev
 from exact.runs.journal.store import Blobs
@@ -215,20 +215,13 @@ class RecordEvent(Protocol):
     def __call__(self, event: ev.AnyEvent) -> None: ...
 
 
-class JournalledModel:
+class JournalledModel(WrappedModel):
     """A wrapper of a chat model for one attempt."""
 
     def __init__(self, model: ChatModel, spending: Spending, blobs: Blobs, record: RecordEvent, now: Callable[[], float]) -> None:
-        self._model, self._spending, self._blobs, self._record, self._now = model, spending, blobs, record, now
+        super().__init__(model)
+        self._spending, self._blobs, self._record, self._now = spending, blobs, record, now
         self._asking: dict[str, asyncio.Future[None]] = {}
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    @property
-    def price(self) -> Price | None:
-        return self._model.price
 
     async def complete(self, request: ChatRequest) -> ChatAnswer:
         """Return the journalled answer to a request, else the model's. Raises ModelError, BudgetExceeded."""

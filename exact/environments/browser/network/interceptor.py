@@ -18,6 +18,7 @@ import msgspec
 
 from exact.environments.base import SAFE_METHODS, SideEffect
 from exact.environments.browser.network.body import ATTACHMENT, Bodies, BodyTooLarge, DocumentFate, as_page, fate_of
+from exact.environments.browser.network.contexts import BrowserContexts
 from exact.environments.browser.network.form import request_body
 from exact.environments.browser.network.gate import Gate
 from exact.environments.browser.network.message import SOCKET_REPORTS, BrowserMessage, header, message_of, reported_socket
@@ -47,20 +48,12 @@ _AGAIN = b"<script>location.replace(location.href)</script>"
 """A document that requests its own address again. A fulfilled redirect to it would wait for the request that it ends."""
 _HTML = ({"name": "Content-Type", "value": "text/html; charset=utf-8"},)
 _LARGE_BODY = "its body is too large to be read before it is sent"
-_FRAME_TIMEOUT = 1.0
-"""Seconds that a request of an unknown frame waits for its context to be found, before it is refused."""
 _MOST_SENT = 256
 """Requests that are remembered until they are redirected."""
-_MOST_UNKNOWN = 64
-"""Requests of unknown frames that wait at once. Further ones are refused, so that a page which churns frames delays no other."""
 _WORDS = re.compile(r"(?<=[a-z])([A-Z])")
 """Beginnings of the words in CDP's names of errors, other than the first."""
-_ENDED = "ended"
-"""Stands for the contexts whose pages were ended since they sent too many requests. Those are not answered."""
 _MOST_WAITING = 2000
 """Requests of one context that may wait until others had their turn."""
-_POLL = 0.02
-"""Seconds between two attempts to find the context of a frame."""
 
 
 class RequestInterceptor:
@@ -72,19 +65,11 @@ class RequestInterceptor:
         `recording`: recording to which answers are written, or from which they are replayed. `shared`: the browser has other users too, so
         that requests of contexts that never had a gate pass untouched.
         """
-        self._shared, self._own = shared, set[str]()
+        self._contexts = BrowserContexts(shared=shared)
         self._cdp, self._recording, self._bodies = cdp, recording, Bodies(cdp)
-        self._gates: dict[str, Gate] = {}
-        """Gates by the CDP id of their browser context."""
-        self._contexts: dict[str, str] = {}
-        """CDP ids of browser contexts by target or frame."""
         self._tasks: dict[asyncio.Task[None], Event] = {}
         self._turns = Turns[Event](self._begin)
         """Requests that wait until others had their turn, by context; empty for that of unknown frames."""
-        self._unknown = 0
-        """Requests of unknown frames that wait."""
-        self._frame_queries: dict[str, asyncio.Task[None]] = {}
-        """Queries for the frames of contexts, at most one for each."""
         self._sent: OrderedDict[str, tuple[str, str]] = OrderedDict()
         """Address and body of the last requests, by their ids: a redirect names the one that it answers."""
         self._resumed_requests: tuple[Event, ...] | None = None
@@ -93,8 +78,8 @@ class RequestInterceptor:
 
     async def start(self) -> None:
         """Intercept from now on. Raises Playwright's Error or EnvironmentFailure."""
-        self._cdp.on("Target.targetCreated", self._target_created)
-        self._cdp.on("Target.targetDestroyed", self._target_destroyed)
+        self._cdp.on("Target.targetCreated", self._contexts.created)
+        self._cdp.on("Target.targetDestroyed", self._contexts.destroyed)
         self._cdp.on("Fetch.requestPaused", self._request_paused)
         # On a resumed connection discovery is off for a moment, so that the browser reports all targets once more.
         discover = [False, True] if self._resumed_requests is not None else [True]
@@ -130,39 +115,23 @@ class RequestInterceptor:
     def stop(self) -> None:
         """Drop all waiting requests: the browser is being closed."""
         self._turns.clear()
-        for task in (*self._tasks, *self._frame_queries.values()):
+        self._contexts.stop()
+        for task in self._tasks:
             task.cancel()
 
     def register(self, context: str, gate: Gate) -> None:
         """Set the gate of a browser context, by its CDP id."""
-        self._gates[context] = gate
-        self._own.add(context)
+        self._contexts.register(context, gate)
 
     def unregister(self, context: str) -> None:
         """Refuse all further requests of a context."""
-        gate = self._gates.pop(context, None)
-        if gate and gate.is_over:  # the browser reports what it sent for a while
-            self._contexts |= {frame: _ENDED for frame, owner in self._contexts.items() if owner == context}
-        self._contexts = {frame: owner for frame, owner in self._contexts.items() if owner != context}
-
-    def _target_created(self, event: Event) -> None:
-        info = event["targetInfo"]
-        target, context = info["targetId"], info.get("browserContextId", "")
-        new, self._contexts[target] = target not in self._contexts, context
-        if new and info["type"] == "page" and context in self._gates:
-            self._gates[context].expect_popup(target, info.get("openerId", "") if info.get("canAccessOpener") else "")
-
-    def _target_destroyed(self, event: Event) -> None:
-        context = self._contexts.pop(event["targetId"], "")
-        if context in self._gates:
-            self._gates[context].forget_popup(event["targetId"])
+        self._contexts.unregister(context)
 
     def _request_paused(self, event: Event) -> None:
         """Look at a request in its turn, so that a context which sends many holds up no other."""
-        context = self._context_of(event.get("frameId", "")) or ""
-        gate = self._gates.get(context)
-        if context == _ENDED or (gate and gate.is_over):
-            return  # its page was ended, which ends the request too
+        if self._contexts.is_over(frame := event.get("frameId", "")):
+            return
+        context, gate = self._contexts.known(frame)
         if self._turns.add(context, event) > _MOST_WAITING and gate:
             gate.end_pages(f"more than {_MOST_WAITING:,} of its requests wait to be looked at")
             self._turns.drop(context)
@@ -189,8 +158,8 @@ class RequestInterceptor:
 
     async def _request(self, event: Event) -> None:
         request, kind = event["request"], event["resourceType"]
-        gate = await self._gate_of(event["frameId"])
-        if gate is None and self._is_foreign(event["frameId"]):
+        gate = await self._contexts.gate_of(event["frameId"])
+        if gate is None and self._contexts.is_foreign(event["frameId"]):
             await self._cdp.send("Fetch.continueRequest", {"requestId": event["requestId"]})
             return
         source, sent = self._sent.get(event.get("redirectedRequestId", ""), ("", ""))
@@ -234,7 +203,7 @@ class RequestInterceptor:
 
     async def _refuse_large(self, event: Event) -> None:
         """Refuse a request whose body is too large to be read."""
-        request, gate = event["request"], await self._gate_of(event["frameId"])
+        request, gate = event["request"], await self._contexts.gate_of(event["frameId"])
         if gate:
             gate.log.record(SideEffect(kind="blocked", method=request["method"], url=request["url"], detail=_LARGE_BODY, write=False))
         await self._refuse(event, gate)
@@ -307,7 +276,7 @@ class RequestInterceptor:
 
     async def _response(self, event: Event) -> None:
         request, status = event["request"], event.get("responseStatusCode", 0)
-        gate = await self._gate_of(event["frameId"])
+        gate = await self._contexts.gate_of(event["frameId"])
         if gate:
             gate.log.record_answer(event["requestId"], status)
         if gate and not status and (why := gate.log.failure(request["url"])):  # the browser knows only that its proxy did not connect
@@ -399,58 +368,6 @@ class RequestInterceptor:
         answer = {"requestId": event["requestId"], "responseCode": 200, "body": encoded(page)}
         still = {"name": "Content-Security-Policy", "value": "default-src 'none'"}
         await self._cdp.send("Fetch.fulfillRequest", {**answer, "responseHeaders": [*_HTML, still]})
-
-    async def _gate_of(self, frame: str) -> Gate | None:
-        """Return the gate of a frame or worker. Wait a moment for an unknown one to be reported; return None if it is not."""
-        if (context := self._context_of(frame)) is None and self._unknown < _MOST_UNKNOWN:
-            self._unknown += 1
-            try:
-                context = await self._found(frame)
-            finally:
-                self._unknown -= 1
-        return self._gates.get(context) if context is not None else None
-
-    async def _found(self, frame: str) -> str | None:
-        """Return the context of a frame once it is reported; None if it is not in time."""
-        until = asyncio.get_running_loop().time() + _FRAME_TIMEOUT
-        while (context := self._context_of(frame)) is None and asyncio.get_running_loop().time() < until:
-            if not await self._query_frames(frame):
-                await asyncio.sleep(_POLL)
-        return context
-
-    def _is_foreign(self, frame: str) -> bool:
-        """Return whether a frame is known not to be ours: its context never had a gate, or none of our pages has it."""
-        if not self._shared:
-            return False
-        context = self._contexts.get(frame)
-        if context is None and not self._frame_queries:  # all our pages have answered, and none has the frame
-            context = self._contexts[frame] = ""
-        return context is not None and context not in self._own
-
-    def _context_of(self, frame: str) -> str | None:
-        """Return the context of a frame or worker; None if it is unknown."""
-        if frame not in self._contexts and (found := next((c for c, gate in self._gates.items() if gate.frames.has(frame)), None)):
-            self._contexts[frame] = found
-        return self._contexts.get(frame)
-
-    async def _query_frames(self, frame: str) -> bool:
-        """Ask all contexts for their frames, without waiting for slow ones. Return whether a frame is known then."""
-        for context, gate in self._gates.items():
-            if context not in self._frame_queries:
-                self._frame_queries[context] = asyncio.ensure_future(self._query_context(context, gate))
-        if self._frame_queries:
-            await asyncio.wait(self._frame_queries.values(), timeout=_POLL)
-        return self._context_of(frame) is not None
-
-    async def _query_context(self, context: str, gate: Gate) -> None:
-        from playwright.async_api import Error
-
-        try:
-            await gate.frames.ask()
-        except (Error, EnvironmentFailure):
-            pass  # a page of that context is gone, which does not matter to the others
-        finally:
-            del self._frame_queries[context]
 
 
 def _failure(event: Event) -> str:

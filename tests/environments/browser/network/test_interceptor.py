@@ -13,7 +13,7 @@ from werkzeug import Response
 from exact.config import BrowserConfig
 from exact.environments.base import SideEffect
 from exact.environments.browser import Browser, BrowserFactory, PageSetup
-from exact.environments.browser.network import interceptor
+from exact.environments.browser.network import contexts
 from exact.environments.browser.network.effects import MOST_REFUSED
 from exact.environments.browser.network.gate import Gate
 from exact.environments.browser.network.interceptor import RequestInterceptor
@@ -393,7 +393,7 @@ async def test_a_known_frame_is_not_looked_up() -> None:
 async def test_a_request_of_an_unknown_frame_is_refused_and_not_dropped(
     monkeypatch: pytest.MonkeyPatch, other: Callable[[], Awaitable[set[str]]]
 ) -> None:
-    monkeypatch.setattr(interceptor, "_FRAME_TIMEOUT", 0.1)
+    monkeypatch.setattr(contexts, "_FRAME_TIMEOUT", 0.1)
     session = await guarded(b=Pages(asked=other))
     session.asks("1", "nobody's")
     assert await asyncio.wait_for(session.answers.get(), 5) == ("Fetch.failRequest", "1")

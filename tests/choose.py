@@ -18,12 +18,17 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
 MAP = Path(__file__).with_suffix(".toml")
 WHOLE = Path(__file__).with_name("whole.json")
+MOST_ALONE = 5
+"""Most tests of a whole run that may fail beside others and pass alone."""
+_WRITTEN = {"tests/seconds.json", "tests/whole.json"}
+"""Files that a whole run writes."""
 EVERYTHING = ("tests",)
 
 
@@ -161,21 +166,31 @@ def changed_since(commit: str) -> set[str]:
     return set(filter(None, differing.split("\0")))
 
 
-def last_whole() -> dict[str, str]:
+def last_whole() -> dict[str, Any]:
     """Return the commit and the date of the last whole run, or nothing if none is recorded."""
     return json.loads(WHOLE.read_text("utf-8")) if WHOLE.exists() else {}
 
 
 class Recorder:
-    """Writes the commit of a whole run when it has passed. A run whose files differ from the commit is not recorded."""
+    """Writes the commit of a whole run when it has passed. A run whose files differ from the commit is not recorded.
 
-    def __init__(self) -> None:
-        self._commit, self._clean = git("rev-parse", "HEAD").strip(), not changed_since("HEAD")
+    `alone`: whether the tests are those that failed beside others. If they are few, pass now, and all others passed, they are named.
+    """
+
+    def __init__(self, *, alone: bool = False) -> None:
+        self._alone, self._ids = alone, list[str]()
+        self._commit, self._clean = git("rev-parse", "HEAD").strip(), changed_since("HEAD") <= _WRITTEN
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self._ids = [item.nodeid for item in session.items]
 
     def pytest_sessionfinish(self, exitstatus: int) -> None:
-        allowed = {"tests/seconds.json", "tests/whole.json"}
-        if exitstatus == pytest.ExitCode.OK and self._clean and changed_since(self._commit) <= allowed:
-            WHOLE.write_text(json.dumps({"commit": self._commit, "date": time.strftime("%Y-%m-%d", time.gmtime())}) + "\n", "utf-8")
+        if exitstatus != pytest.ExitCode.OK or not self._clean or not changed_since(self._commit) <= _WRITTEN:
+            return
+        if self._alone and not 0 < len(self._ids) <= MOST_ALONE:
+            return
+        found = {"commit": self._commit, "date": time.strftime("%Y-%m-%d", time.gmtime()), **({"alone": self._ids} if self._alone else {})}
+        WHOLE.write_text(json.dumps(found) + "\n", "utf-8")
 
 
 def main() -> None:
@@ -194,6 +209,7 @@ def main() -> None:
 if __name__ == "__main__":
     if sys.argv[1:] == ["--last"]:
         last = last_whole()
-        sys.stdout.write(f"last whole run: {last['date']}, commit {last['commit'][:12]}\n" if last else "no whole run is recorded\n")
+        alone = f", {len(last['alone'])} tests passed alone" if last.get("alone") else ""
+        sys.stdout.write(f"last whole run: {last['date']}, commit {last['commit'][:12]}{alone}\n" if last else "no whole run is recorded\n")
     else:
         main()

@@ -36,7 +36,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--record-seconds"):
         config.pluginmanager.register(_Recorder())
     if config.getoption("--record-whole"):
-        config.pluginmanager.register(Recorder())
+        config.pluginmanager.register(Recorder(alone=config.getoption("lf")))
 
 
 def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -160,10 +161,36 @@ def test_a_whole_run_is_recorded_if_it_passed_on_files_that_are_committed(clone:
     assert choose.last_whole()["commit"] == choose.git("rev-parse", "HEAD").strip()
 
 
+@pytest.mark.parametrize(("count", "recorded"), [(0, False), (1, True), (choose.MOST_ALONE, True), (choose.MOST_ALONE + 1, False)])
+def test_a_few_tests_that_failed_beside_others_may_pass_alone(clone: Path, count: int, recorded: bool) -> None:
+    ids = [f"tests/a.py::test_{each}" for each in range(count)]
+    recorder = choose.Recorder(alone=True)
+    recorder.pytest_collection_finish(SimpleNamespace(items=[SimpleNamespace(nodeid=id) for id in ids]))
+    recorder.pytest_sessionfinish(0)
+    assert choose.WHOLE.exists() is recorded and choose.last_whole().get("alone", ids) == ids
+
+
 def test_what_changed_is_what_differs_committed_or_not(clone: Path) -> None:
     (clone / "new").write_text("")
     (clone / "README.md").rename(clone / "moved")
     assert choose.changed_since("HEAD") == {"new", "README.md", "moved"}
+
+
+def run_script(tmp_path: Path, arguments: list[str], pytest: str) -> subprocess.CompletedProcess[str]:
+    """Run the script of the tests beside commands that do nothing. `pytest`: what that of the tests does."""
+    says = {
+        "setup.sh": "",
+        "python": '[ "$3" = --last ] && echo "last" || printf "%s\\n" tests/a.py tests/b.py',
+        "pytest": pytest,
+    }
+    for name, does in {**says, "lint-imports": ""}.items():
+        script = tmp_path / ("shells" if name == "setup.sh" else ".venv/bin") / name
+        script.parent.mkdir(parents=True, exist_ok=True)
+        script.write_text(f"#!/bin/bash\n{does}\n")
+        script.chmod(0o755)
+    (tmp_path / "tests" / "__pycache__").mkdir(parents=True)
+    shutil.copy(ROOT / "shells" / "test.sh", tmp_path / "shells")
+    return subprocess.run(["bash", tmp_path / "shells" / "test.sh", *arguments], capture_output=True, text=True)
 
 
 @pytest.mark.parametrize(
@@ -178,20 +205,15 @@ def test_what_changed_is_what_differs_committed_or_not(clone: Path) -> None:
     ],
 )
 def test_the_script_asks_for_the_chosen_tests_and_prints_the_last_whole_run(arguments: list[str], asked: str, tmp_path: Path) -> None:
-    says = {
-        "setup.sh": "",
-        "python": '[ "$3" = --last ] && echo "last" || printf "%s\\n" tests/a.py tests/b.py',
-        "pytest": 'echo "asked $*"',
-    }
-    for name, does in {**says, "lint-imports": ""}.items():
-        script = tmp_path / ("shells" if name == "setup.sh" else ".venv/bin") / name
-        script.parent.mkdir(parents=True, exist_ok=True)
-        script.write_text(f"#!/bin/bash\n{does}\n")
-        script.chmod(0o755)
-    (tmp_path / "tests" / "__pycache__").mkdir(parents=True)
-    shutil.copy(ROOT / "shells" / "test.sh", tmp_path / "shells")
-    done = subprocess.run(["bash", tmp_path / "shells" / "test.sh", *arguments], capture_output=True, text=True)
-    assert "test: last\n" in done.stdout and f"--no-loadscope-reorder {asked}\n" in done.stdout, done.stderr
+    done = run_script(tmp_path, arguments, pytest='echo "asked $*"')
+    assert "test: last\n" in done.stdout and f"--no-loadscope-reorder -n 3 {asked}\n" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(("arguments", "again"), [(["--whole"], True), (["--whole", "-x"], False), ([], False), (["--changed"], False)])
+def test_the_script_runs_failed_tests_of_a_whole_run_alone(arguments: list[str], again: bool, tmp_path: Path) -> None:
+    done = run_script(tmp_path, arguments, pytest='echo "asked $*"; [[ "$*" == *--last-failed* ]]')
+    assert ("-n 0 --last-failed --last-failed-no-failures none --record-whole\n" in done.stdout) is again
+    assert (done.returncode == 0) is again
 
 
 if __name__ == "__main__":

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         UncertainCommit,
         UsageError,
     )
+    from exact.library.extract import extract
     from exact.library.goal import WorstCase, estimate
     from exact.library.run import Run, Runner, open_run
     from exact.library.search import search, search_sync
@@ -131,6 +132,7 @@ _MODULES = {
         "UncertainCommit",
         "UsageError",
     ),
+    "library.extract": ("extract",),
     "library.goal": (
         "WorstCase",
         "estimate",
@@ -291,6 +293,7 @@ __all__ = [
     "WorstCase",
     "__version__",
     "estimate",
+    "extract",
     "make",
     "open_run",
     "search",

@@ -131,6 +131,8 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     """Steps from the task's start, oldest first. For a terminated or unseen node its last action is the last entry."""
     terminated: bool = False
     """Whether the last action ended the episode. Nothing after it is visible."""
+    data: str = ""
+    """Final answer as the object that the task asks for, in JSON. Empty before the end and without such an object."""
     unseen: bool = False
     """Whether the last action was not carried out, or its write was blocked, so that its result is unknown. It ended nothing."""
     reflections: tuple[Reflection, ...] = ()

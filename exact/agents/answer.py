@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import msgspec
 
@@ -29,6 +29,13 @@ _LONGEST = 64 * 1024
 """Characters of the longest schema."""
 
 
+class Answered(NamedTuple):
+    """An object, and why it does not tell everything or does not fit; empty if nothing is known to be missing."""
+
+    data: dict[str, Any]
+    reason: str = ""
+
+
 class Answerer:
     """Puts the end of an attempt into an object that fits the schema of its task."""
 
@@ -41,7 +48,7 @@ class Answerer:
             sampling, temperature=0.0, max_tokens=max(sampling.max_tokens, _MOST_TOKENS), logprobs=False
         )  # fmt: skip
 
-    async def answer(self, context: Context, schema: str, said: str) -> dict[str, Any]:
+    async def answer(self, context: Context, schema: str, said: str) -> Answered:
         """Return an object that fits a schema. A model whose object does not fit is told why, at most twice.
 
         Args:
@@ -51,24 +58,29 @@ class Answerer:
 
         Raises ModelError; AnswerError if no object fits.
         """
+        return Answered(await self._object("answer", context, schema, self._check, said=said))
+
+    async def _object(
+        self, prompt: str, context: Context, schema: str, check: Callable[[dict[str, Any]], str] | None = None, **inputs: object
+    ) -> dict[str, Any]:
         form = AnswerForm(schema=json.loads(schema), example="one object that fits the schema")
         request = state_request(
-            "answer", context, self._view, self._sampling, role=ROLE, samples=1, model=self._model.name, form=form, schema=schema, said=said
+            prompt, context, self._view, self._sampling, role=ROLE, samples=1, model=self._model.name, form=form, schema=schema, **inputs
         )  # fmt: skip
 
         @asks("write one JSON object that fits the schema, and nothing else")
         def parse(text: str) -> dict[str, Any]:
             found = parsed(schema, text)
-            if fault := self._check(found):
+            if check is not None and (fault := check(found)):
                 raise _misfit_error(fault)
             return found
 
         [answered, *_] = await ask(self._model, request, parse, seed=context.seed)
         return answered
 
-    def checking(self, check: Callable[[dict[str, Any]], str]) -> Answerer:
+    def checking(self, check: Callable[[dict[str, Any]], str]) -> Self:
         """Return the same with another check."""
-        return Answerer(self._model, self._view, sampling=self._sampling, check=check)
+        return type(self)(self._model, self._view, sampling=self._sampling, check=check)
 
 
 def parsed(schema: str, text: str) -> dict[str, Any]:

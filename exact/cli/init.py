@@ -30,10 +30,24 @@ FILES = ("site.yaml", "tasks.yaml", "agent.yaml")
 GUARANTEES = ("resets alike", "elements can be acted on", "snapshots are states")
 """The checks of `exact check` that show how far the application can be searched."""
 WHERE, LOGIN = ("elsewhere", "here", "hooks"), ("none", "file", "script", "basic")
+GUESSED = "  # guessed"
+"""Mark behind each line whose value nobody gave."""
+_EVALUATE = """\
+  # Without an evaluator the outcome is what the agent says. Take one of these lines, or write your own:
+  # evaluate: {{eval_types: [string_match], reference_answers: {{must_include: ["a part of the right answer"]}}}}
+  # evaluate: {{eval_types: [url_match], reference_url: "{url}"}}
+  # evaluate: judge.py:solved   # judge.py has: async def solved(page, outcome): return "Thank you" in await page.inner_text("body")
+"""
 _QUESTION = """Where does the application run, and what undoes its side effects?
   here: it is started with the browser and rolled back with it
   hooks: elsewhere, with commands or addresses that reset it, save its state and restore it; or that only reset it
   elsewhere: side effects are permanent
+"""
+_LOGIN = """How does one log in?
+  none: its pages need no log-in
+  file: you log in once in a window, with single sign-on if need be, and `exact login` saves the session
+  script: the browser fills in the log-in page, with a user name and a password from environment variables
+  basic: the browser sends a user name and a password with each request, as HTTP's basic authentication does
 """
 
 
@@ -54,7 +68,7 @@ _QUESTION = """Where does the application run, and what undoes its side effects?
 @click.option("--reset", help="hooks: address or command that resets the application. Alone, it does so before each attempt.")
 @click.option("--snapshot", help="hooks: address or command that saves the state as {name}.")
 @click.option("--restore", help="hooks: address or command that restores the state {name}.")
-@click.option("--login", type=click.Choice(LOGIN), default="none", show_default=True, help="Log-in method of an environment.")
+@click.option("--login", type=click.Choice(LOGIN), prompt=_LOGIN, default="none", help="How the browser of an environment logs in.")
 @click.option("--login-url", default="", help="script: page of the log-in. Default: the start page.")
 @click.option(
     "--model",
@@ -68,8 +82,9 @@ _QUESTION = """Where does the application run, and what undoes its side effects?
 def init(folder: Path, checked: bool, as_json: bool, **answers: Any) -> int:
     """Write site.yaml, tasks.yaml and agent.yaml for your own application and check them.
 
-    The command asks four questions, unless options answer them: the address, the place in which the application runs, the model and a first
-    task. The last line says how far the application can be searched. The exit code is 1 if a guarantee does not hold.
+    The command asks five questions, unless options answer them: the address, the place in which the application runs, the log-in, the model
+    and a first task. What it guessed is marked in the files. It says how far the application can be searched, and last the next command.
+    The exit code is 1 if a guarantee does not hold.
     """
     files = file_texts(answers)
     if there := [name for name in FILES if (folder / name).exists()]:
@@ -81,9 +96,15 @@ def init(folder: Path, checked: bool, as_json: bool, **answers: Any) -> int:
             echo(f"wrote {folder / name}")
     if as_json:
         echo(json.dumps({"files": [str(folder / name) for name in files]}))
-    if as_json or not checked:
+    if as_json:
         return 0
-    return _check(folder)
+    guessed = [f"{name}: {line.removesuffix(GUESSED).strip(' -')}" for name in FILES for line in files[name].split("\n") if GUESSED in line]
+    if guessed:
+        echo(f"guessed, look at {'it' if len(guessed) == 1 else 'these'}: {'; '.join(guessed)}")
+    if checked:
+        return _check(folder)
+    echo(_next(folder))
+    return 0
 
 
 def file_texts(answers: dict[str, Any]) -> dict[str, str]:
@@ -96,7 +117,20 @@ def file_texts(answers: dict[str, Any]) -> dict[str, str]:
     if login := _login(answers):
         site["browser"] = {"login": login}
     tasks = {"site": "site.yaml", "tasks": [{"id": "first", "instruction": answers["goal"]}]}
-    return {"site.yaml": _yaml(site), "tasks.yaml": _yaml(tasks), "agent.yaml": _yaml(_agent(answers["model"]))}
+    guesses = ("script:", "- fill ", "- click ", "$SITE_") if answers["login"] in ("script", "basic") else ()
+    guesses += ("ready_url:",) if answers["where"] == "here" and not answers["ready_url"] else ()
+    return {
+        "site.yaml": _marked(_yaml(site), guesses),
+        "tasks.yaml": _yaml(tasks) + _EVALUATE.format(url=answers["url"].replace('"', "%22")),
+        "agent.yaml": _yaml(_agent(answers["model"])),
+    }
+
+
+def _marked(text: str, guesses: tuple[str, ...]) -> str:
+    """Return YAML in which lines that hold one of some texts are marked as guessed. A line that opens a block is not."""
+    return "\n".join(
+        f"{line}{GUESSED}" if any(each in line for each in guesses) and not line.endswith(":") else line for line in text.split("\n")
+    )
 
 
 def _placed(answers: dict[str, Any], base: str) -> dict[str, Any]:
@@ -174,8 +208,8 @@ def _check(folder: Path) -> int:
     from exact.benchmarks.own.files import read
     from exact.config import load
 
-    if (folder / "site.yaml").read_text().find("state: login.json") >= 0 and not (folder / "login.json").exists():
-        echo(f"log in next, then check: exact login {folder / 'site.yaml'}; exact check '{folder / 'tasks.yaml'}#first' --quick")
+    if _wants_login(folder):
+        echo(_next(folder))
         return 0
     [task] = read(folder / "tasks.yaml")
     config = load(folder / "agent.yaml")
@@ -184,8 +218,19 @@ def _check(folder: Path) -> int:
 
     print_findings(findings)
     echo(search_summary(fidelity, isolated))
-    echo(f"next: exact run {folder / 'tasks.yaml'} --config {folder / 'agent.yaml'}")
+    echo(_next(folder))
     return 0 if all(finding.passed for finding in findings) else 1
+
+
+def _next(folder: Path) -> str:
+    """Return the line with the next command."""
+    if _wants_login(folder):
+        return f"next: exact login {folder / 'site.yaml'}; then: exact check '{folder / 'tasks.yaml'}#first' --quick"
+    return f"next: exact run {folder / 'tasks.yaml'} --config {folder / 'agent.yaml'}"
+
+
+def _wants_login(folder: Path) -> bool:
+    return "state: login.json" in (folder / "site.yaml").read_text() and not (folder / "login.json").exists()
 
 
 async def _findings(task: Task, config: Config) -> tuple[list[Finding], str, bool]:

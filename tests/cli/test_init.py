@@ -37,13 +37,47 @@ def test_written_files_are_readable(tmp_path: Path, where: str, login: str) -> N
 def test_init_asks_opens_the_page_writes_the_files_and_ends_with_a_summary(httpserver: HTTPServer, executable: str, tmp_path: Path) -> None:
     httpserver.expect_request("/").respond_with_data("<title>Hours</title><a href=/>Home</a>", content_type="text/html")
     url = httpserver.url_for("/")
-    done = CliRunner().invoke(init, [str(tmp_path / "own")], input=f"{url}\nelsewhere\n\nFind the hours.\n", standalone_mode=False)
+    done = CliRunner().invoke(init, [str(tmp_path / "own")], input=f"{url}\nelsewhere\n\n\nFind the hours.\n", standalone_mode=False)
     assert done.exception is None, done.output
     assert "opened http" in done.output and '"Hours", 1 element' in done.output
     restored = "by a reset and a replay of the steps" if "fidelity replay" in done.output else "fidelity client"  # where the browser forks
     assert restored in done.output and "; writes are blocked in simulation" in done.output
     assert {path.name for path in (tmp_path / "own").iterdir()} == {"site.yaml", "tasks.yaml", "agent.yaml"}
     assert yaml.safe_load((tmp_path / "own" / "site.yaml").read_text())["url"] == url
+    assert all(f"  {way}: " in done.output for way in ("none", "file", "script", "basic"))
+    assert done.output.strip().split("\n")[-1].startswith("next: exact run ") and "guessed" not in done.output
+
+
+@pytest.mark.parametrize(
+    ("more", "guessed"),
+    [({"login": "script"}, ["fill [textbox", "fill [textbox", "click [button", "$SITE_USER", "$SITE_PASSWORD"]),
+     ({"login": "basic"}, ["$SITE_USER", "$SITE_PASSWORD"]), ({"login": "file"}, []), ({"login": "none"}, []),
+     ({"where": "here", "command": "run"}, ["ready_url"]), ({"where": "here", "command": "run", "ready_url": "http://a.test/up"}, [])],
+)  # fmt: skip
+def test_what_nobody_gave_is_marked(more: dict[str, str], guessed: list[str]) -> None:
+    marked = [line for line in file_texts({**ANSWERS, **more})["site.yaml"].split("\n") if line.endswith("# guessed")]
+    assert len(marked) == len(guessed) and all(text in line for text, line in zip(guessed, marked, strict=True))
+
+
+@pytest.mark.parametrize("line", [1, 2, 3])
+def test_each_example_of_an_evaluator_can_be_taken(line: int, tmp_path: Path) -> None:
+    texts = file_texts(ANSWERS)
+    lines = texts["tasks.yaml"].split("\n")
+    examples = [at for at, each in enumerate(lines) if each.startswith("  # evaluate: ")]
+    assert len(examples) == 3
+    lines[examples[line - 1]] = lines[examples[line - 1]].replace("# ", "", 1)
+    (tmp_path / "judge.py").write_text("async def solved(page, outcome): return True\n")
+    for name, text in {**texts, "tasks.yaml": "\n".join(lines)}.items():
+        (tmp_path / name).write_text(text)
+    [task] = read(tmp_path / "tasks.yaml")
+    assert task.private
+
+
+@pytest.mark.parametrize(("login", "command"), [("none", "exact run"), ("file", "exact login"), ("script", "exact run")])
+def test_the_last_line_is_the_next_command(login: str, command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["--url", "http://a.test/", "--where", "elsewhere", "--login", login, "--model", "", "--goal", "Look", "--no-check"]
+    assert main(["init", str(tmp_path), *given]) == 0
+    assert capsys.readouterr().out.strip().split("\n")[-1].startswith(f"next: {command} ")
 
 
 def test_init_overwrites_nothing_and_says_what_does_not_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

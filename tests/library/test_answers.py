@@ -149,6 +149,27 @@ async def test_the_policy_is_told_what_the_answer_has_to_tell() -> None:
         assert "What the final answer has to tell, as a JSON schema" in str(server.bodies[0]["messages"][-1])
 
 
+async def test_the_judge_of_the_end_sees_the_schema_and_the_object() -> None:
+    def answered(question: Question, sample: int) -> str:
+        system = question.messages[0][1]
+        if "You judge how likely" in system:
+            return "Verdict: A" if '"opens": 9' in question.messages[-1][1] else "Verdict: D"
+        return '{"opens": 9, "closes": 17}' if "You put what it found" in system else 'Action: stop "from 9 to 17"'
+
+    async with ScriptedServer(answered) as server:
+        config = exact.Config.parse({
+            "policy": {"kind": "llm", "samples": 1}, "search": {"iterations": 2, "k": 1}, "value": {"kind": "llm", "samples": 1},
+            "reflection": {"kind": "none"}, "models": {"policy": {"model": "m", "base_url": server.base_url}},
+        })  # fmt: skip
+        site = BriefServer(host="127.0.0.1")
+        site.expect_request("/").respond_with_data(PAGE, content_type="text/html")
+        with site:
+            solution = await exact.solve("When?", url=site.url_for("/"), agent=config, answer=Span)
+        last = server.bodies[-1]["messages"][-1]["content"]
+    assert "which is what the user gets" in str(last) and "as a JSON schema" in str(last)
+    assert solution.data == Span(opens=9, closes=17) and (solution.result.value or 0) > 0.9
+
+
 async def test_a_schema_in_a_file_gives_an_object_in_the_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "schema.json").write_text(json.dumps(SCHEMA))

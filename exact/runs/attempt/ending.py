@@ -97,19 +97,20 @@ class Ending:
         said, data, error = ended.answer or "", "", ""
         try:
             if attempt.agent.answerer is None:
-                found = plain(attempt.task.answer, said)
+                found, error = plain(attempt.task.answer, said), ""
             else:
-                found = await attempt.agent.answerer.answer(attempt.bare_context(root), attempt.task.answer, said)
+                found, error = await attempt.agent.answerer.answer(attempt.bare_context(root), attempt.task.answer, said)
             data = json.dumps(found, ensure_ascii=False)
         except (AnswerError, BudgetExceeded) as failed:
             error = str(failed)
-        attempt.record(ev.Extracted(data=data, partial=ended.answer is None, error=error))
+        attempt.record(ev.Extracted(data=data, partial=ended.answer is None or bool(data and error), error=error))
 
     async def evaluate(self) -> None:
         """Journal the agent's own evaluation of its final state.
 
-        The search's evaluation of it is taken where there is one. An algorithm that does not simulate has none, and is asked for none
-        where the benchmark scores the attempt. Raises ModelError where there is neither an evaluation nor a benchmark's score.
+        The search's evaluation of it is taken if there is one, unless the answer has become an object, with which it is evaluated again.
+        An algorithm that does not simulate has none, and is asked for none if the benchmark scores the attempt. Raises ModelError if there
+        is neither an evaluation nor a benchmark's score.
         """
         root = self._state.search.tree.root
         if self._state.live.judged or self._state.live.scored:
@@ -117,7 +118,7 @@ class Ending:
         evaluation = found = root.evaluation if root.evaluation is not None and not root.evaluation.unjudged else None
         settings = self._attempt.config.reflection
         confirms = self._attempt.memory is not None and settings.outcome == "judge" and settings.confirm
-        if found is None or confirms:
+        if found is None or confirms or self._object:
             if found is None and not self._state.search.algorithm.simulates and await self._is_scored():
                 return
             try:
@@ -139,7 +140,13 @@ class Ending:
         async with asyncio.timeout(None if limit is None else max(0.0, limit - attempt.journal.now)):
             with self._state.spending.task.reserve({"evaluations": 1}):
                 seen = await attempt.context(root, "value", draw=root.evaluations, confirms=confirms)
-                return await evaluated(attempt.agent.value, seen)
+                return await evaluated(attempt.agent.value, msgspec.structs.replace(seen, data=self._object))
+
+    @property
+    def _object(self) -> str:
+        """The object that a model has put the answer into, in JSON; empty without one."""
+        extracted = self._state.live.extracted
+        return extracted.data if extracted is not None and self._attempt.agent.answerer is not None else ""
 
     async def _is_scored(self) -> bool:
         """Return True where the benchmark scores the attempt."""

@@ -478,9 +478,9 @@ class Extracted(Event, frozen=True, kw_only=True, tag="extracted"):
     data: str = ""
     """The object as JSON; empty where none fits the schema."""
     partial: bool = False
-    """Whether the attempt ended before the agent had answered, so that the object holds what was there."""
+    """Whether the attempt ended before the agent had answered, or not all could be read, so that the object holds what was there."""
     error: str = ""
-    """Reason why there is no object."""
+    """Reason why there is no object, or why it is partial."""
 
 
 class Finished(Event, frozen=True, kw_only=True, tag="finished"):

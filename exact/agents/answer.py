@@ -29,7 +29,7 @@ _LONGEST = 64 * 1024
 """Characters of the longest schema."""
 
 
-class Answered(NamedTuple):
+class ObjectAnswer(NamedTuple):
     """An object, and why it does not tell everything or does not fit; empty if nothing is known to be missing."""
 
     data: dict[str, Any]
@@ -48,7 +48,7 @@ class Answerer:
             sampling, temperature=0.0, max_tokens=max(sampling.max_tokens, _MOST_TOKENS), logprobs=False
         )  # fmt: skip
 
-    async def answer(self, context: Context, schema: str, said: str) -> Answered:
+    async def answer(self, context: Context, schema: str, said: str) -> ObjectAnswer:
         """Return an object that fits a schema. A model whose object does not fit is told why, at most twice.
 
         Args:
@@ -58,10 +58,10 @@ class Answerer:
 
         Raises ModelError; AnswerError if no object fits.
         """
-        return Answered(await self._object("answer", context, schema, self._check, said=said))
+        return ObjectAnswer(await self._object("answer", context, schema, self._check, said=said))
 
     async def _object(
-        self, prompt: str, context: Context, schema: str, check: Callable[[dict[str, Any]], str] | None = None, **inputs: object
+        self, prompt: str, context: Context, schema: str, check: Callable[[dict[str, Any]], str] | None = None, **inputs: Any
     ) -> dict[str, Any]:
         form = AnswerForm(schema=json.loads(schema), example="one object that fits the schema")
         request = state_request(

@@ -117,7 +117,7 @@ def file_texts(answers: dict[str, Any]) -> dict[str, str]:
     if login := _login(answers):
         site["browser"] = {"login": login}
     tasks = {"site": "site.yaml", "tasks": [{"id": "first", "instruction": answers["goal"]}]}
-    guesses = ("script:", "- fill ", "- click ", "$SITE_") if answers["login"] in ("script", "basic") else ()
+    guesses: tuple[str, ...] = ("script:", "- fill ", "- click ", "$SITE_") if answers["login"] in ("script", "basic") else ()
     guesses += ("ready_url:",) if answers["where"] == "here" and not answers["ready_url"] else ()
     return {
         "site.yaml": _marked(_yaml(site), guesses),

@@ -19,7 +19,7 @@ import msgspec
 
 from exact.action import ActionSpace
 from exact.agents.agent import Agent
-from exact.agents.answer import Answered, Answerer, misfit
+from exact.agents.answer import Answerer, ObjectAnswer, misfit
 from exact.agents.value.controls import ConstantValue
 from exact.config import Config, ViewConfig
 from exact.context import Context, Proposal
@@ -112,7 +112,7 @@ def next_page(observation: Observation) -> Element | None:
 class PagesAnswerer(Answerer):
     """Asks a model what each page of an attempt tells, and joins the objects."""
 
-    async def answer(self, context: Context, schema: str, said: str) -> Answered:
+    async def answer(self, context: Context, schema: str, said: str) -> ObjectAnswer:
         """Return the joined object of the pages. Lists are joined, and of other values the first that is there is taken.
 
         A part that the model gives no object for is left out, and the answer says so. Raises ModelError.
@@ -132,7 +132,7 @@ class PagesAnswerer(Answerer):
                 break
             else:
                 found = joined(found, object)
-        return Answered(found, reason or misfit(schema, found) or self._check(found))
+        return ObjectAnswer(found, reason or misfit(schema, found) or self._check(found))
 
     def _parts(self, context: Context) -> Iterator[Observation]:
         """Yield what each state tells that the one before it did not, in pieces that fit into the view."""

@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack, overload
 
 import msgspec
 
@@ -36,7 +36,12 @@ from exact.runs.runner import OpenEnvironments, Watch, check_models, create, ref
 from exact.search.tree import Tree
 from exact.task import Outcome, Score, Task
 
-T = TypeVar("T")
+if TYPE_CHECKING:  # a Solution without a type holds anything; Python 3.13 is the first that knows of defaults
+    from typing_extensions import TypeVar as DefaultedTypeVar
+
+    T = DefaultedTypeVar("T", default=Any)
+else:
+    T = TypeVar("T")
 
 
 @dataclass(frozen=True)

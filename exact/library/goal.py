@@ -26,6 +26,8 @@ _SURE = 0.8
 """Share of the samples that name one action, from which `medium` acts without a search."""
 _SERVED = "local"
 """Name of the model of a server until the server has told its own."""
+_SMALL = 0.3
+"""Sampling temperature of a model on this machine, which is a small one as a rule."""
 _WITHOUT_SEARCH: dict[str, Any] = {
     "search": {"algorithm": "react", "k": 1},
     "policy": {"kind": "llm", "samples": 1},
@@ -104,7 +106,7 @@ def model_settings(model: str) -> dict[str, Any]:
         host = urlsplit(model).hostname or ""
         if not model.startswith(("http://", "https://")) or not host:
             raise UsageError(f"model {model!r} is no address: write http://localhost:8080/v1, a name, or provider/name")
-        own = {"price": {"input": 0, "output": 0}} if _is_own(host) else {}
+        own = {"price": {"input": 0, "output": 0}, "temperature": _SMALL} if _is_own(host) else {}
         return {"model": _SERVED, "base_url": model, "timeout": 600, **own}
     provider, slash, name = model.partition("/")
     if not slash:

@@ -6,6 +6,7 @@ What a page may do at once that takes time of the browser which others share.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -26,7 +27,7 @@ class Allowance:
 
     def take(self) -> bool:
         """Count one thing. Return False if it is one too many."""
-        now = asyncio.get_running_loop().time()
+        now = time.monotonic()
         self._left = min(self._most, self._left + (now - self._at) * self._a_second)
         self._at = now
         if self._left < 1:

@@ -238,6 +238,8 @@ class MCTS(Work):
         """Handle a state without a selectable edge: wait for one in flight, ask for more proposals at the root, or close the state."""
         if any(not edge.closed for edge in node.edges):
             return Wait()
+        if self.widening is not None and node.expansions < 2 * (len(node.edges) + 1):  # the policy may know of others
+            return self.select_state(tree, path, node, "sample", draw=node.expansions)
         if node is tree.root:
             if not self.final.order(tree, node) and node.expansions <= self.retries:
                 return self.select_state(tree, path, node, "proposals", draw=node.expansions)

@@ -28,7 +28,7 @@ from exact.search.base import (
 from exact.search.rules.backup import Backup, back_up, generator, mean, record_noise, reserve
 from exact.search.rules.candidates import Candidates, best, tempered
 from exact.search.rules.final import HARMLESS, UNJUDGED, harmless_first, knows_nothing, most_likely
-from exact.search.rules.merge import Merging, merge, pooled_value, record_end
+from exact.search.rules.merge import Merging, merge, record_end, shared_value
 from exact.search.rules.validate import validate
 from exact.search.tree import Edge, Node, Open, OutageRecord, Path, SearchError, Tree
 
@@ -148,7 +148,7 @@ class Work:
         elif isinstance(result, Rolled):
             self.record_evaluation(tree, work.path, node, result.evaluation)
         elif isinstance(result, Compared):
-            self.compared(tree, node, work.selection.rivals, result)
+            self.compared(tree, work.path, node, work.selection.rivals, result)
         elif isinstance(result, Batched):
             for index, evaluation in zip(work.selection.rivals, result.evaluations, strict=True):
                 if (child := node.edges[index].child) is not None:
@@ -190,7 +190,7 @@ class Work:
             work.left = ["value" if need == "rollout" else need for need in work.left]
 
     def record_evaluation(self, tree: Tree, path: Path, node: Node, evaluation: Evaluation) -> None:
-        """Count one evaluation of a state and back it up. Ends with the same answer back up the mean of all their evaluations."""
+        """Count one evaluation of a state and back it up. Several ends with the same answer back up the mean of all their evaluations."""
         if node.evaluations or evaluation.samples:
             record_noise(tree, node, evaluation)
         if node.evaluation is None:
@@ -199,7 +199,7 @@ class Work:
                 record_end(tree, node)
         node.evaluations += 1
         node.value_sum = node.value_sum + evaluation.value if node.evaluations > 1 else evaluation.value  # one number object, not two
-        value = evaluation.value if not node.terminated else pooled_value(tree, node)
+        value = evaluation.value if not node.terminated else shared_value(tree, node, evaluation.value)
         back_up(tree, path, node, value, rule=self.backup, discount=self.discount)
 
     def expand(self, tree: Tree, node: Node, proposals: Sequence[Proposal], *, drawn: bool = False) -> None:
@@ -230,12 +230,12 @@ class Work:
         warm = tempered(result.proposals, self.temperature)
         return self.candidates(warm, selection.k, partial(generator, tree.seed, "candidates", selection.node, selection.draw))
 
-    def compared(self, tree: Tree, node: Node, rivals: Sequence[int], result: Compared) -> None:
-        """Count each rival's score as an evaluation of its child."""
+    def compared(self, tree: Tree, path: Path, node: Node, rivals: Sequence[int], result: Compared) -> None:
+        """Count each rival's score as an evaluation of its child. `path` leads to the node."""
         for index, score in zip(rivals, result.scores, strict=True):
             edge = node.edges[index]
             assert edge.child is not None
-            self.record_evaluation(tree, [(node, edge)], edge.child, Evaluation(value=score, rationale=result.rationale))
+            self.record_evaluation(tree, [*path, (node, edge)], edge.child, Evaluation(value=score, rationale=result.rationale))
 
     def record_reevaluation(self, tree: Tree, node: Node, evaluation: Evaluation) -> None:
         """Record an evaluation that re-evaluates a close candidate. Does nothing by default."""

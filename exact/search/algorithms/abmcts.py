@@ -52,6 +52,8 @@ class ABMCTS(MCTS):
         """Follow a sampled action that was not followed yet; otherwise descend from the root."""
         while tree.sampled:
             node, index = tree.sampled.pop(0)
+            if node.depth >= tree.root.depth + self.depth:
+                continue  # a viewer asked for the proposals of a state at the depth limit
             path, edge = _open_path(tree, node), node.edges[index]
             if path is not None and not edge.closed and (edge.child is not None or not edge.in_flight):
                 return self._follow(tree, path, node, index)

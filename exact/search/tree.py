@@ -293,6 +293,11 @@ class Tree:
         """Node of each merged state, by fingerprint, hidden state and depth."""
         self.low, self.high = 1.0, 0.0
         """Range of the values backed up: `low` to `high`."""
+        self.stochastic = False
+        """Whether equal steps may lead to different states. Each visit of an action then takes the step again, so that the shares of its
+        outcomes are those of the environment."""
+        self.presumed = False
+        """Whether equal steps are taken to lead to equal states though the environment does not say so. The root's are tried twice then."""
         self.search_began = 0
         """Value of `iterations` when the last grant was made."""
         self.ends: list[Node] = []

@@ -27,6 +27,7 @@ from exact.search.base import (
 )
 from exact.search.rules.backup import Backup, back_up, generator, mean, record_noise, reserve
 from exact.search.rules.candidates import Candidates, best, tempered
+from exact.search.rules.exhaust import expect_chance
 from exact.search.rules.final import HARMLESS, UNJUDGED, harmless_first, knows_nothing, most_likely
 from exact.search.rules.merge import Merging, merge, record_end, shared_value
 from exact.search.rules.validate import validate
@@ -73,7 +74,12 @@ class Work:
         self, tree: Tree, path: Path, index: int, *, needs: tuple[Need, ...] = ("step", "value"), together: bool = False, depth: int = 0
     ) -> Selection:
         """Reserve a step along the last edge of the path, edge `index` of its node, and the other needs of the state it leads to."""
-        selection = Selection(id=tree.selections, node=path[-1][0].id, edge=index, needs=needs, k=self.k, together=together, depth=depth)
+        edge = path[-1][1]
+        again = edge.child is not None
+        selection = Selection(
+            id=tree.selections, node=path[-1][0].id, edge=index, needs=needs, k=self.k, again=again, draw=edge.visits if again else 0,
+            together=together and not again, depth=depth,
+        )  # fmt: skip
         return open_selection(tree, path, None, selection)
 
     def select_state(
@@ -176,12 +182,25 @@ class Work:
         """Add the new state to the tree. It needs an evaluation unless it merges with a known state."""
         selection, (node, edge) = work.selection, work.path[-1]
         assert selection.edge is not None
+        if selection.again and (known := next((each for each in edge.outcomes if _matches(each, result)), None)) is not None:
+            known.arrivals += 1
+            work.left = ["value"] if known.terminated and tree.stochastic else []  # ends look alike, whatever they are worth
+            if work.left:
+                work.target, known.pending = known, True
+            return
+        if selection.again:
+            expect_chance(tree, self.backup)
         child = tree.add(node, selection.edge)
         fill(child, result)
         work.left.remove("step")
         leaf = child.leaf
         merging = self.merging
-        if merging != "none" and not leaf and merge(tree, work.path, child, edge, merging, rule=self.backup, discount=self.discount):
+        if (
+            merging != "none"
+            and not leaf
+            and not tree.stochastic
+            and merge(tree, work.path, child, edge, merging, rule=self.backup, discount=self.discount)
+        ):
             work.left.clear()
             return
         work.target, child.pending = child, True
@@ -288,6 +307,11 @@ class Work:
             known.arrivals += 1
         target = work.target if work.target is not None else work.path[-1][1]
         target.failures += 1
+        if tree.stochastic:  # the way is tried again; only repeated bad luck counts
+            known.arrivals -= 1  # of the replays that arrived nobody knows
+            if target.failures > self.retries:
+                target.failures, tree.iterations = 0, tree.iterations + 1
+            return
         if target.failures > self.retries:
             reason = f"drifted: the path to it leads elsewhere too often (node {node.id}, {edge.action})"
             self._close(work, reason)

@@ -8,7 +8,7 @@ from exact import ActionSpace, Capabilities, Evaluation, Observation, Proposal, 
 
 
 class Number:
-    """Environment. Its capabilities say that search restores states by reset and replay."""
+    """Environment. Its capabilities say that search restores states by reset and replay. Chance needs `deterministic=False` there."""
 
     capabilities = Capabilities(fidelity="replay", isolated=True)
     actions = ActionSpace([Verb(name="double"), Verb(name="add_three")])

@@ -145,8 +145,9 @@ class Capabilities(msgspec.Struct, metaclass=RenamedFields, frozen=True, kw_only
     """Fidelity of its snapshots. With `replay` it takes none, and states are reached by reset and replay (see `restore/`)."""
     isolated: bool
     """Whether `reset` undoes every side effect: no server or account outside retains a step's effects. Search may then send writes."""
-    deterministic: bool = True
-    """Whether equal actions after equal resets lead to equal fingerprints."""
+    deterministic: bool | None = None
+    """Whether equal actions after equal resets lead to equal fingerprints. False: stochastic, so that a search repeats steps and values an
+    action by the mean over its outcomes. None: presumed to be so, until equal actions have led to different states."""
     concurrent: bool = True
     """Whether several environments may be open and act at once. If False, one worker steps at a time."""
     screenshots: bool = False

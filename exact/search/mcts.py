@@ -37,7 +37,7 @@ from exact.search.rules.final import (
     rank_unseen,
 )
 from exact.search.rules.reevaluate import next_rival, record_score, reevaluation_count, reranked
-from exact.search.rules.select import SelectionRule, follow, puct
+from exact.search.rules.select import SelectionRule, follow, is_due, puct
 from exact.search.rules.stop import clear_choice, confirmed_end, edges_to, unconfirmed_end
 from exact.search.tree import Node, Open, Path, Tree
 from exact.search.work import Work
@@ -172,7 +172,7 @@ class MCTS(Work):
                 return self._dead_end(tree, path, node)
             edge = node.edges[index]
             path.append((node, edge))
-            if edge.child is None:
+            if edge.child is None or is_due(tree, edge):
                 return Wait() if edge.in_flight else self._step(tree, path, index, node.depth + 1 < deepest)
             node = follow(edge) if edge.fate.others else edge.child
 
@@ -213,7 +213,7 @@ class MCTS(Work):
         """Visit a state without children again: evaluate it once more, back up its known value, or close it as exhausted."""
         if node.evaluations < self.evaluations:
             return self.select_state(tree, path, node, "value", draw=node.evaluations)
-        if self.revisit == "repeat" and not node.unseen:
+        if (self.revisit == "repeat" or tree.stochastic) and not node.unseen:
             back_up(tree, path, node, node.value_sum / node.evaluations, rule=self.backup, discount=self.discount)
             return None
         edge = path[-1][1]
@@ -228,7 +228,7 @@ class MCTS(Work):
     def _close_exhausted(self, tree: Tree, path: Path, reason: str) -> bool:
         """Close the last edge of a path if none of its outcomes has anything left to learn. Return whether it was closed."""
         edge, deepest = path[-1][1], tree.root.depth + self.depth
-        if not is_exhausted(edge, evaluations=self.evaluations, deepest=deepest):
+        if tree.stochastic or not is_exhausted(edge, evaluations=self.evaluations, deepest=deepest):
             return False
         edge.closed = reason
         settle(edge, discount=self.discount, deepest=deepest)
@@ -238,14 +238,24 @@ class MCTS(Work):
         """Handle a state without a selectable edge: wait for one in flight, ask for more proposals at the root, or close the state."""
         if any(not edge.closed for edge in node.edges):
             return Wait()
+        if self.widening is not None and node.expansions < 2 * (len(node.edges) + 1):  # the policy may know of others
+            return self.select_state(tree, path, node, "sample", draw=node.expansions)
         if node is tree.root:
             if not self.final.order(tree, node) and node.expansions <= self.retries:
                 return self.select_state(tree, path, node, "proposals", draw=node.expansions)
-            return self._reevaluate(tree, early=True) or self._finish(tree, "every action was tried")
+            return self._reevaluate(tree, early=True) or self._try_twice(tree) or self._finish(tree, "every action was tried")
         again, node.closed = node.closed, "exhausted: every action was tried"
         if not self._close_exhausted(tree, path, node.closed) and again:  # counts once more beside the outcomes still open
             back_up(tree, path, node, exhausted_value(node), rule=self.backup, discount=self.discount)
         return None
+
+    def _try_twice(self, tree: Tree) -> Selection | None:
+        """Take an action of the root a second time if nobody has said that equal actions lead to equal states; None if all were."""
+        once = (i for i, edge in enumerate(tree.root.edges) if edge.child is not None and sum(node.arrivals for node in edge.outcomes) == 1)
+        index = next(once, None) if tree.presumed and not tree.stochastic else None
+        if index is None:
+            return None
+        return self.select_step(tree, [(tree.root, tree.root.edges[index])], index, needs=("step",))
 
     def _reevaluate(self, tree: Tree, *, early: bool = False) -> Selection | Wait | None:
         """Evaluate one of the root's close candidates again, at the end of the search. None: they are separated, or it is too soon.

@@ -27,8 +27,9 @@ from exact.search.base import (
 )
 from exact.search.rules.backup import Backup, back_up, generator, mean, record_noise, reserve
 from exact.search.rules.candidates import Candidates, best, tempered
+from exact.search.rules.exhaust import expect_chance
 from exact.search.rules.final import HARMLESS, UNJUDGED, harmless_first, knows_nothing, most_likely
-from exact.search.rules.merge import Merging, merge, pooled_value, record_end
+from exact.search.rules.merge import Merging, merge, record_end, shared_value
 from exact.search.rules.validate import validate
 from exact.search.tree import Edge, Node, Open, OutageRecord, Path, SearchError, Tree
 
@@ -73,7 +74,12 @@ class Work:
         self, tree: Tree, path: Path, index: int, *, needs: tuple[Need, ...] = ("step", "value"), together: bool = False, depth: int = 0
     ) -> Selection:
         """Reserve a step along the last edge of the path, edge `index` of its node, and the other needs of the state it leads to."""
-        selection = Selection(id=tree.selections, node=path[-1][0].id, edge=index, needs=needs, k=self.k, together=together, depth=depth)
+        edge = path[-1][1]
+        again = edge.child is not None
+        selection = Selection(
+            id=tree.selections, node=path[-1][0].id, edge=index, needs=needs, k=self.k, again=again, draw=edge.visits if again else 0,
+            together=together and not again, depth=depth,
+        )  # fmt: skip
         return open_selection(tree, path, None, selection)
 
     def select_state(
@@ -148,7 +154,7 @@ class Work:
         elif isinstance(result, Rolled):
             self.record_evaluation(tree, work.path, node, result.evaluation)
         elif isinstance(result, Compared):
-            self.compared(tree, node, work.selection.rivals, result)
+            self.compared(tree, work.path, node, work.selection.rivals, result)
         elif isinstance(result, Batched):
             for index, evaluation in zip(work.selection.rivals, result.evaluations, strict=True):
                 if (child := node.edges[index].child) is not None:
@@ -176,12 +182,25 @@ class Work:
         """Add the new state to the tree. It needs an evaluation unless it merges with a known state."""
         selection, (node, edge) = work.selection, work.path[-1]
         assert selection.edge is not None
+        if selection.again and (known := next((each for each in edge.outcomes if _matches(each, result)), None)) is not None:
+            known.arrivals += 1
+            work.left = ["value"] if known.terminated and tree.stochastic else []  # ends look alike, whatever they are worth
+            if work.left:
+                work.target, known.pending = known, True
+            return
+        if selection.again:
+            expect_chance(tree, self.backup)
         child = tree.add(node, selection.edge)
         fill(child, result)
         work.left.remove("step")
         leaf = child.leaf
         merging = self.merging
-        if merging != "none" and not leaf and merge(tree, work.path, child, edge, merging, rule=self.backup, discount=self.discount):
+        if (
+            merging != "none"
+            and not leaf
+            and not tree.stochastic
+            and merge(tree, work.path, child, edge, merging, rule=self.backup, discount=self.discount)
+        ):
             work.left.clear()
             return
         work.target, child.pending = child, True
@@ -190,7 +209,7 @@ class Work:
             work.left = ["value" if need == "rollout" else need for need in work.left]
 
     def record_evaluation(self, tree: Tree, path: Path, node: Node, evaluation: Evaluation) -> None:
-        """Count one evaluation of a state and back it up. Ends with the same answer back up the mean of all their evaluations."""
+        """Count one evaluation of a state and back it up. Several ends with the same answer back up the mean of all their evaluations."""
         if node.evaluations or evaluation.samples:
             record_noise(tree, node, evaluation)
         if node.evaluation is None:
@@ -199,7 +218,7 @@ class Work:
                 record_end(tree, node)
         node.evaluations += 1
         node.value_sum = node.value_sum + evaluation.value if node.evaluations > 1 else evaluation.value  # one number object, not two
-        value = evaluation.value if not node.terminated else pooled_value(tree, node)
+        value = evaluation.value if not node.terminated else shared_value(tree, node, evaluation.value)
         back_up(tree, path, node, value, rule=self.backup, discount=self.discount)
 
     def expand(self, tree: Tree, node: Node, proposals: Sequence[Proposal], *, drawn: bool = False) -> None:
@@ -230,12 +249,12 @@ class Work:
         warm = tempered(result.proposals, self.temperature)
         return self.candidates(warm, selection.k, partial(generator, tree.seed, "candidates", selection.node, selection.draw))
 
-    def compared(self, tree: Tree, node: Node, rivals: Sequence[int], result: Compared) -> None:
-        """Count each rival's score as an evaluation of its child."""
+    def compared(self, tree: Tree, path: Path, node: Node, rivals: Sequence[int], result: Compared) -> None:
+        """Count each rival's score as an evaluation of its child. `path` leads to the node."""
         for index, score in zip(rivals, result.scores, strict=True):
             edge = node.edges[index]
             assert edge.child is not None
-            self.record_evaluation(tree, [(node, edge)], edge.child, Evaluation(value=score, rationale=result.rationale))
+            self.record_evaluation(tree, [*path, (node, edge)], edge.child, Evaluation(value=score, rationale=result.rationale))
 
     def record_reevaluation(self, tree: Tree, node: Node, evaluation: Evaluation) -> None:
         """Record an evaluation that re-evaluates a close candidate. Does nothing by default."""
@@ -288,6 +307,11 @@ class Work:
             known.arrivals += 1
         target = work.target if work.target is not None else work.path[-1][1]
         target.failures += 1
+        if tree.stochastic:  # the way is tried again; only repeated bad luck counts
+            known.arrivals -= 1  # of the replays that arrived nobody knows
+            if target.failures > self.retries:
+                target.failures, tree.iterations = 0, tree.iterations + 1
+            return
         if target.failures > self.retries:
             reason = f"drifted: the path to it leads elsewhere too often (node {node.id}, {edge.action})"
             self._close(work, reason)

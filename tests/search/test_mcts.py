@@ -8,7 +8,7 @@ from exact.environments.toy.known import ToyEdge, ToyGraph, ToyState, bandit, ch
 from exact.search.base import Done, Failure, Need, Selection, Stepped
 from exact.search.mcts import MCTS
 from exact.search.rules.final import lower_bound
-from exact.search.tree import SearchError
+from exact.search.tree import SearchError, Tree
 from tests.search.harness import Harness, check, check_idle, failed, graph, proposed, two_arms, valued
 
 
@@ -77,6 +77,33 @@ def test_an_end_is_judged_as_often_as_it_may_be_and_then_there_is_nothing_more_t
     assert [selection.draw for selection in run.asked if "value" in selection.needs and selection.node in (1, 2)] == [1, 2, 1, 2]
     assert [(edge.visits, edge.settled) for edge in run.tree.root.edges] == [(3, True), (3, True)]
     assert run.algorithm.decide(run.tree).edges == (0,)
+
+
+def test_each_evaluation_of_an_end_is_backed_up_by_itself() -> None:
+    run = Harness(bandit(1, rewards=(0.5,)), mcts(iterations=6, evaluations=3))
+    run.meet(run.select())
+    run.meet(run.select())
+    first = run.select()
+    run.tell(first, run.result(first, "step"))
+    run.tell(first, valued(0.0))
+    for _ in range(2):
+        run.tell(run.select(), valued(1.0))
+    [edge] = run.tree.root.edges
+    assert (edge.visits, edge.total) == (3, 2.0)
+
+
+@pytest.mark.parametrize("widening", [0.5, 1.0])
+def test_a_search_that_widens_asks_for_more_when_all_it_knows_is_closed(widening: float) -> None:
+    states = {"a": ToyState(edges={"bad": ToyEdge(to="bad", prior=2.0), "good": ToyEdge(to="good")}, looks=0.5)}
+    run = Harness(graph(states | {"bad": ToyState(reward=0.1), "good": ToyState(reward=0.9)}), mcts(iterations=40, widening=widening))
+    fewer = 0
+    for seed in range(20):
+        run.tree = Tree(seed=seed)
+        run.tree.root.fingerprint = "a"
+        run.search()
+        fewer += len(run.tree.root.edges) < 2
+        assert run.tree.root.expansions >= 4
+    assert fewer <= 9, "now and then a policy draws its favourite four times"
 
 
 def test_an_end_with_few_visits_wins_against_a_much_visited_edge_of_lower_value() -> None:

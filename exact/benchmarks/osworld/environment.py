@@ -53,7 +53,7 @@ class OSWorldEnvironment:
 
     @property
     def capabilities(self) -> Capabilities:
-        return msgspec.structs.replace(self._desktop.capabilities, evaluates=True, deterministic=False, call_seconds=_CALL_SECONDS)
+        return msgspec.structs.replace(self._desktop.capabilities, evaluates=True, deterministic=True, call_seconds=_CALL_SECONDS)
 
     @property
     def actions(self) -> ActionSpace:

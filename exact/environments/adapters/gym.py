@@ -68,7 +68,7 @@ async def gymnasium_factory(
     paths: Sequence[Path] = (),
     success: float | None = None,
     isolated: bool = True,
-    deterministic: bool = True,
+    deterministic: bool | None = None,
     sandbox: bool = False,
     timeouts: GuestTimeouts | None = None,
     limit: int = LIMIT,

@@ -51,7 +51,9 @@ class BrowserEnvironment:
     def capabilities(self) -> Capabilities:
         backend, config, scores = self.episode.backend, self.episode.tabs.config, self._evaluator is not None
         fidelity = backend.fidelity(config)
-        return Capabilities(fidelity=fidelity, isolated=backend.isolated, screenshots=config.screenshots, evaluates=scores)
+        return Capabilities(
+            fidelity=fidelity, isolated=backend.isolated, deterministic=True, screenshots=config.screenshots, evaluates=scores
+        )
 
     @property
     def actions(self) -> ActionSpace:

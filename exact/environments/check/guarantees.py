@@ -35,7 +35,7 @@ async def _resets_to(subject: Subject, environment: Environment, first: Observat
 async def repeats(subject: Subject) -> str:
     """Check that equal actions after equal resets lead to equal states."""
     async with subject.environment() as environment:
-        if not environment.capabilities.deterministic:
+        if environment.capabilities.deterministic is False:
             raise Skip("says itself that it is not deterministic")
         path = await subject.set_out(environment, subject.steps, "repeat")
         if difference := await subject.retrace(environment, path):
@@ -200,7 +200,7 @@ async def errors_are_typed(subject: Subject) -> str:
         seen = await subject.reset(environment)
         if fits := any(verb.form or verb.code for verb in environment.actions.verbs.values()):
             await _refuses(subject, environment, "an action that does not exist", wrong)
-        if environment.capabilities.deterministic:
+        if environment.capabilities.deterministic is not False:
             path = await subject.walk(environment, seen, 2, "error")
             if difference := await subject.retrace(environment, path):
                 raise Broken(f"after a refused action: {difference}")

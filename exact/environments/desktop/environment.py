@@ -71,7 +71,8 @@ class Desktop:
         self._space = SPACES[actions]
         self.actions = list(self._space.verbs.values())
         self.capabilities = {
-            "fidelity": "replay", "isolated": vm_port is None, "screenshots": screenshots, "evaluates": True, "call_seconds": CALL_SECONDS,
+            "fidelity": "replay", "isolated": vm_port is None, "deterministic": True, "screenshots": screenshots, "evaluates": True,
+            "call_seconds": CALL_SECONDS,
         }  # fmt: skip
         self._size = width, height
         self._setup, self._over, self._rested = Setup(), True, True

@@ -375,7 +375,7 @@ class Slot:
     ) -> Arrival:
         if not tried:
             return Arrival(route="replay", match="drifted", reason="no snapshot leads here, and a step that wrote is not repeated")
-        last = tried[-1]
+        last, noticed = tried[-1], await self._notices(tried)
         divergence = last.divergence if await self._is_confirmed(tried) else None
         return Arrival(
             route=last.route.name,
@@ -387,7 +387,20 @@ class Slot:
             failed=tuple(each.route.name for each in tried[:-1]),
             snapshots=tuple(self._passed),
             divergence=divergence,
+            stochastic=noticed,
         )
+
+    async def _notices(self, tried: Sequence[_RouteAttempt]) -> bool:
+        """Return whether replays have just shown that the environment is stochastic, though nobody has said so: they led apart."""
+        replays = [each for each in tried if each.route.name == "replay" and each.failure is None]
+        ends = {(each.divergence.waypoint, each.divergence.fingerprint) if each.divergence else None for each in replays}
+        if self._store.stochastic or len(ends) < 2 or (await self._open()).capabilities.deterministic is not None:
+            return False
+        self._store.stochastic = True
+        return True
+
+    async def _is_stochastic(self) -> bool:
+        return self._store.stochastic or (await self._open()).capabilities.deterministic is False
 
     def _match(self, path: Sequence[Waypoint], reached: _RouteAttempt) -> ArrivalMatch:
         """Compare the state that was reached with the one wanted. If only its fingerprint was known, its full key is stored now."""
@@ -397,13 +410,13 @@ class Slot:
 
     async def _is_worth_retrying(self, tried: _RouteAttempt) -> bool:
         """Return whether another route should be tried: this one did not arrive, in an environment that should have."""
-        return bool(tried.reason) and not (tried.divergence and not (await self._open()).capabilities.deterministic)
+        return bool(tried.reason) and not (tried.divergence and await self._is_stochastic())
 
     async def _is_confirmed(self, tried: Sequence[_RouteAttempt]) -> bool:
         """Return whether the failed replays show another outcome: the same each time, or in an environment that is not deterministic."""
         if tried[-1].divergence is None:
             return False
-        if not (await self._open()).capabilities.deterministic:
+        if await self._is_stochastic():
             return True
         replays = [each.divergence for each in tried if each.divergence or each.route.name == "replay"]
         outcomes = {(each.waypoint, each.fingerprint) if each else None for each in replays}

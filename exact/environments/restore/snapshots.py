@@ -36,6 +36,8 @@ class SnapshotStore:
         """Key of each state, as observed when an environment reached it first (see `verify.state_key`)."""
         self.replayed: Counter[StatePath] = Counter()
         """How often each state was passed or reached by a reset or a replay, for want of a snapshot."""
+        self.stochastic = False
+        """Whether equal actions were seen to lead to different states."""
         self.written: set[StatePath] = set()
         """States that a write led to. Repeating the write may lead to another state."""
 

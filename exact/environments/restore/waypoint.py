@@ -81,6 +81,8 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
     """Snapshots that were taken on the way."""
     divergence: Divergence | None = None
     """Divergence, if the match is `diverged`."""
+    stochastic: bool = False
+    """Whether this arrival was the first to show that equal actions may lead to different states."""
 
     @property
     def arrived(self) -> bool:

@@ -6,6 +6,7 @@ The caps on time of an attempt, by the journal's clock.
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import dataclass, field
 
 import msgspec
@@ -28,6 +29,7 @@ from exact.runs.journal.commands import Command, Mailbox, mailbox
 from exact.runs.journal.file import Journal
 from exact.runs.journal.state import AttemptState
 from exact.runs.journal.store import Blobs
+from exact.search.inspect.health import CHANCE
 from exact.search.intervention import obstacle
 from exact.search.tree import Node
 from exact.task import Task
@@ -71,7 +73,11 @@ class AttemptContext:
 
     def record(self, event: ev.AnyEvent) -> None:
         """Write an event to the journal, then apply it to the state. Raises JournalError."""
+        tree = self.state.search.tree
+        knew = tree.stochastic
         self.state.apply(self.journal.write(event))
+        if tree.presumed and tree.stochastic and not knew:
+            logging.getLogger("exact").warning("%s: %s", self.task.id, CHANCE)
         self.moves += isinstance(event, ev.MOVES)
         self.changed.fire()
 

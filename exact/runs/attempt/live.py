@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import Any, Literal
 
 from exact.action import Action, ActionSpace
 from exact.environments.base import Environment, EnvironmentFactory, SideEffect, StateChanged, Transition, evaluate_outcome, step_in
@@ -24,6 +24,8 @@ from exact.runs.journal.store import Blobs
 from exact.search.base import Decision
 from exact.search.tree import Node
 from exact.task import Outcome, Score, Task
+
+_DETERMINISTIC: dict[bool | None, Literal["yes", "no", "presumed"]] = {True: "yes", False: "no", None: "presumed"}
 
 UNCERTAIN = (
     "look at the site: if it was not done, `exact resume --repeat-uncertain` with the folder of this run does it; "
@@ -216,7 +218,7 @@ class LiveEnvironment:
         self._record(
             ev.Reset(
                 instruction=instruction, fingerprint=observation.fingerprint, observation=blob, screenshot=screenshot,
-                isolated=environment.capabilities.isolated,
+                isolated=environment.capabilities.isolated, deterministic=_DETERMINISTIC[environment.capabilities.deterministic],
             )
         )  # fmt: skip
 

@@ -50,15 +50,16 @@ class Simulator:
         BudgetExceeded.
         """
         assert selection.edge is not None
-        taken = (node.id, selection.edge)
-        if taken not in self._state.search.acted and self._state.search.is_lost(node):
+        known = self._state.search.taken
+        if known(selection) is None and self._state.search.is_lost(node):
             if node is not self._state.search.tree.root:
                 return Failure(kind="drifted", reason=f"state {node.id} cannot be had again")
             return Stepped(fingerprint="", unreached=True, beyond=node.beyond)
-        if taken not in self._state.search.acted and (obstacle := await self._try(selection, node, reserved)):
+        if known(selection) is None and (obstacle := await self._try(selection, node, reserved)):
             drifted = isinstance(obstacle, Failure) and obstacle.kind == "drifted"
             return Stepped(fingerprint="", unreached=True, beyond=node.beyond) if drifted else obstacle
-        acted = self._state.search.acted[taken]
+        acted = known(selection)
+        assert acted is not None
         if acted.refused:
             return Failure(kind="action", reason=acted.refused)
         return Stepped(
@@ -200,9 +201,8 @@ class Simulator:
         """
         root, chain = self._state.search.tree.root, ancestry(node)
         if not root.depth < divergence.waypoint < len(chain):
-            always = (await self._attempt.live.open()).capabilities.deterministic
             reason = "the path to this state diverged above the root of the search"
-            return Failure(kind="drifted" if always else "environment", reason=reason)
+            return Failure(kind="environment" if self._state.search.tree.stochastic else "drifted", reason=reason)
         child = chain[divergence.waypoint]
         assert child.parent is not None
         seen = observed_fields(divergence.transition, self._attempt.blobs)

@@ -79,6 +79,8 @@ class Reset(Event, frozen=True, kw_only=True, tag="reset"):
     """Side effects of the reset."""
     isolated: bool | None = None
     """Whether a reset of the environment undoes every side effect; None where that was not recorded."""
+    deterministic: Literal["", "yes", "no", "presumed"] = ""
+    """Whether equal actions lead to equal states, by the environment's capability; empty where that was not recorded."""
 
 
 class Asked(Event, frozen=True, kw_only=True, tag="asked"):
@@ -112,6 +114,8 @@ class Arrived(Event, frozen=True, kw_only=True, tag="arrived"):
     """Number of open environments at that time, the live one included."""
     prepared: bool = False
     """Whether the environment had been brought there in the background before a worker needed it."""
+    stochastic: bool = False
+    """Whether this was the first sign that equal actions may lead to different states."""
     selection: int = -1
     """Selection that needed it; -1 for a commit."""
     seconds: float = 0.0
@@ -148,7 +152,7 @@ class Prepared(Event, frozen=True, kw_only=True, tag="prepared"):
 
 
 class Acted(Event, frozen=True, kw_only=True, tag="acted"):
-    """`acted`: a simulated step, the first along an edge of the tree."""
+    """`acted`: a simulated step: the first along an edge of the tree, or a later one if the environment is stochastic."""
 
     node: int
     edge: int

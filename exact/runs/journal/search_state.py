@@ -19,6 +19,8 @@ from exact.search.base import Algorithm, Decision, Diverged, Done, Result, Selec
 from exact.search.intervention import expand, prune, reserve_recorded
 from exact.search.registry import algorithm
 from exact.search.rules.afford import Replans
+from exact.search.rules.backup import mean
+from exact.search.rules.exhaust import expect_chance
 from exact.search.rules.outage import reopen_outages
 from exact.search.tree import MOVED, Edge, Node, SearchError, Tree, is_noop
 from exact.search.work import Work, keep_edges
@@ -53,6 +55,8 @@ class SearchState:
         self.tree, self._spending = tree, spending
         self.acted: dict[tuple[int, int], ev.Acted] = {}
         """Simulated steps, by (node, edge)."""
+        self.taken_again: dict[int, ev.Acted] = {}
+        """Steps that were taken once more, in a stochastic environment, by the selection."""
         self.acted_at = set[int]()
         """Ids of the nodes at which simulated steps were taken."""
         self.effects: dict[int, ev.Acted | ev.Committed] = {}
@@ -124,7 +128,11 @@ class SearchState:
             case ev.Asked():
                 self._asked(event.answer)
             case ev.Acted():
-                self.acted[event.node, event.edge] = event
+                work = self.tree.open.get(event.selection)
+                if work is not None and work.selection.again:
+                    self.taken_again[event.selection] = event
+                else:
+                    self.acted[event.node, event.edge] = event
                 self.acted_at.add(event.node)
             case ev.RolledStep():
                 self.rolled.setdefault((event.node, event.policy, event.draw), []).append(event)
@@ -146,6 +154,8 @@ class SearchState:
         return self.drifts[node.id] >= MOST_DRIFTS
 
     def _arrived(self, event: ev.Arrived) -> None:
+        if event.stochastic:
+            self._expect_chance()
         if event.diverged is not None:
             self.diverged[event.selection] = event.diverged
         if event.match == "drifted":
@@ -158,6 +168,9 @@ class SearchState:
         match event:
             case ev.Reset():
                 root = self.tree.root
+                if event.deterministic == "no":
+                    self._expect_chance()
+                self.tree.presumed = event.deterministic == "presumed"
                 root.fingerprint, root.observation, root.screenshot = event.fingerprint, event.observation, event.screenshot
             case ev.Told():
                 self._told(event)
@@ -202,14 +215,29 @@ class SearchState:
         tried = tuple(i for i, edge in enumerate(node.edges) if edge.futile or is_noop(edge))
         return AskMoment(self.tree.root.depth, self._spending.actions_left, tried)
 
+    def _expect_chance(self) -> None:
+        expect_chance(self.tree, self.algorithm.backup if isinstance(self.algorithm, Work) else mean)
+
+    def taken(self, selection: Selection) -> ev.Acted | None:
+        """Return the step of a selection, if it was taken."""
+        if selection.again:
+            return self.taken_again.get(selection.id)
+        return None if selection.edge is None else self.acted.get((selection.node, selection.edge))
+
     def _told(self, event: ev.Told) -> None:
         selection = self._open(event.selection)
         self.algorithm.tell(self.tree, selection, event.result)
         self._answered(event)
         if isinstance(event.result, Stepped) and selection.edge is not None:
             node = self.tree.nodes[selection.node]
-            child, act = node.edges[selection.edge].child, self.acted.get((selection.node, selection.edge))
+            act, seen = self.taken(selection), event.result
             self.writing |= {act.wrote} - {""} if act else set()
+            alike = (
+                each
+                for each in node.edges[selection.edge].outcomes
+                if (each.fingerprint, each.terminated) == (seen.fingerprint, seen.terminated)
+            )
+            child = next(alike, None) if selection.again else node.edges[selection.edge].child
             if child is not None and child.parent is node and act:
                 self.effects[child.id] = act
         if selection.id not in self.tree.open:
@@ -271,6 +299,8 @@ class SearchState:
         )
         self.drifts.clear()
         is_subtree_kept = self.algorithm.advance(self.tree, event.edge, seen)
+        if self.tree.presumed and not is_subtree_kept and foreseen is not None and not foreseen.unseen:
+            self._expect_chance()  # a simulated and a committed step led apart
         if is_subtree_kept and self.tree.root is foreseen and not self.tree.root.leaf:
             self.plan = rest
         if event.kept and not (self.tree.root.leaf or self.tree.root.edges):

@@ -26,7 +26,7 @@ from exact.search.mcts import MCTS
 from exact.search.rules.backup import generator
 from exact.search.rules.final import FinalChoice
 from exact.search.rules.posterior import Belief, Beta, Moments
-from exact.search.rules.select import follow
+from exact.search.rules.select import follow, is_due
 from exact.search.tree import Edge, Node, Open, Path, Tree
 
 GEN = -1
@@ -52,6 +52,8 @@ class ABMCTS(MCTS):
         """Follow a sampled action that was not followed yet; otherwise descend from the root."""
         while tree.sampled:
             node, index = tree.sampled.pop(0)
+            if node.depth >= tree.root.depth + self.depth:
+                continue  # a viewer asked for the proposals of a state at the depth limit
             path, edge = _open_path(tree, node), node.edges[index]
             if path is not None and not edge.closed and (edge.child is not None or not edge.in_flight):
                 return self._follow(tree, path, node, index)
@@ -70,8 +72,8 @@ class ABMCTS(MCTS):
             if index == GEN:
                 return self._generate(tree, path, node)
             edge = node.edges[index]
-            if edge.child is None:
-                return self._follow(tree, path, node, index)
+            if edge.child is None or is_due(tree, edge):
+                return Wait() if edge.in_flight else self._follow(tree, path, node, index)
             path.append((node, edge))
             node = follow(edge)
 
@@ -79,7 +81,7 @@ class ABMCTS(MCTS):
         """Take an action: reserve its step, or continue at its outcome if the step was taken before."""
         edge = node.edges[index]
         path.append((node, edge))
-        return self.select_step(tree, path, index) if edge.child is None else self._down(tree, follow(edge), path)
+        return self.select_step(tree, path, index) if edge.child is None or is_due(tree, edge) else self._down(tree, follow(edge), path)
 
     def _generate(self, tree: Tree, path: Path, node: Node) -> Selection:
         """Reserve a sample of one more action."""
@@ -91,7 +93,8 @@ class ABMCTS(MCTS):
         if _sampling(tree, node) or (node is tree.root and tree.open):
             return Wait()
         if node is tree.root and all(edge.closed for edge in node.edges):
-            return self._reevaluate(tree, early=True) or self._finish(tree, "every action was tried, and the policy draws no other")
+            reason = "every action was tried, and the policy draws no other"
+            return self._reevaluate(tree, early=True) or self._try_twice(tree) or self._finish(tree, reason)
         return super()._dead_end(tree, path, node)
 
     # --- choosing
@@ -146,9 +149,14 @@ class ABMCTS(MCTS):
         return sorted(possible, key=lambda i: (-self.belief.mean(below(node.edges[i])), -node.edges[i].visits, i))
 
 
-def single(value: float) -> Moments:
-    """Return the moments of one value."""
-    return Moments(1, value, value * value)
+def single(value: float, times: int = 1) -> Moments:
+    """Return the moments of one value, or of one that came several times."""
+    return Moments(times, times * value, times * value * value)
+
+
+def _times(edge: Edge, child: Node) -> int:
+    """Return how often a state counts among those that an edge leads to: by its arrivals, if there are others."""
+    return max(1, child.arrivals) if edge.others else 1
 
 
 def below(edge: Edge) -> Moments:
@@ -156,7 +164,7 @@ def below(edge: Edge) -> Moments:
     moments = Moments()
     for child in edge.outcomes:
         if child.value is not None:
-            moments = moments.plus(single(child.value))
+            moments = moments.plus(single(child.value, _times(edge, child)))
         for further in child.edges:
             moments = moments.plus(below(further))
     return moments
@@ -169,7 +177,7 @@ def widths(node: Node) -> tuple[Moments, Moments]:
         all_ = all_.plus(below(edge))
         for child in edge.outcomes:
             if child.value is not None:
-                wide = wide.plus(single(child.value))
+                wide = wide.plus(single(child.value, _times(edge, child)))
     return wide, Moments(all_.n - wide.n, all_.total - wide.total, all_.squares - wide.squares)
 
 

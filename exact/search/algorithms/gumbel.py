@@ -22,7 +22,7 @@ from exact.search.rules.backup import uniform
 from exact.search.rules.final import FinalChoice
 from exact.search.rules.halving import Phase, begin, considered, following
 from exact.search.rules.improve import Sigma, by_noise, improved, scores
-from exact.search.rules.select import follow
+from exact.search.rules.select import follow, is_due
 from exact.search.tree import Node, Tree
 from exact.text import counted
 
@@ -96,7 +96,7 @@ class Gumbel(MCTS):
     def _visit(self, tree: Tree, root: Node, index: int) -> Selection | Wait | Done | None:
         """Descend through one action of the root."""
         edge = root.edges[index]
-        if edge.child is not None:
+        if edge.child is not None and not is_due(tree, edge):
             return self._down(tree, follow(edge), [(root, edge)])
         return Wait() if edge.in_flight else self._step(tree, [(root, edge)], index, self.depth > 1)
 

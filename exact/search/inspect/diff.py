@@ -11,7 +11,7 @@ from exact.search.tree import Edge, Node, Tree
 ActionPath = tuple[str, ...]
 """Canonical texts of the actions from the first root. A further outcome of an action has its number appended: `go "on" #1`."""
 
-FIELDS = ("fingerprint", "terminated", "blocked", "closed", "visits", "value", "prior", "q")
+FIELDS = ("fingerprint", "terminated", "blocked", "unreached", "closed", "visits", "value", "prior", "q")
 """Compared fields of a state and of the action that leads to it."""
 
 

@@ -11,7 +11,7 @@ from exact.search.inspect.stats import stats
 from exact.search.tree import Edge, Node, Tree, is_noop, is_refused
 
 T = TypeVar("T")
-Kind = Literal["priors", "saturated", "equal", "restores", "failures", "refused", "noops", "unused", "unsettled", "unjudged"]
+Kind = Literal["priors", "saturated", "equal", "restores", "failures", "refused", "noops", "unused", "unsettled", "unjudged", "chance"]
 
 FEW = 4
 """Minimum number of cases for a warning."""
@@ -48,6 +48,7 @@ def health(tree: Tree, *, steps: int = 0, replayed: int = 0, unsettled: Sequence
         _unused(tree),
         _unsettled(unsettled),
         _unjudged(states),
+        _chance(tree),
     ]
     return tuple(symptom for symptom in found if symptom is not None)
 
@@ -123,6 +124,18 @@ def _unjudged(states: Sequence[Node]) -> Symptom | None:
     evaluated = [state for state in states if state.evaluation is not None]
     text = "{:.0%} of the states are unjudged: the judge's answers cannot be read, so the policy alone decides there; try another judge"
     return _symptom("unjudged", _share(evaluated, lambda s: s.evaluation is not None and s.evaluation.unjudged), 0.1, len(evaluated), text)
+
+
+CHANCE = (
+    "equal actions led to different states, so steps were repeated from then on: declare `deterministic=False` in the environment's "
+    "Capabilities, so that this holds from the start"
+)
+"""Sentence about an environment that turned out to be stochastic."""
+
+
+def _chance(tree: Tree) -> Symptom | None:
+    """Warn of an environment that is stochastic and does not say so."""
+    return Symptom(kind="chance", figure=1.0, limit=0.0, text=CHANCE) if tree.presumed and tree.stochastic else None
 
 
 def _symptom(kind: Kind, figure: float, limit: float, cases: int, text: str) -> Symptom | None:

@@ -30,8 +30,16 @@ def mean(edge: Edge, node: Node) -> float:
 def maximum(edge: Edge, node: Node) -> float:
     """Return the best known value below: the highest Q of the state's edges, or its own V while no edge was visited.
 
-    An edge that leads back to a state on its own path does not count: a cycle gains nothing.
+    An edge that leads back to a state on its own path does not count: a cycle gains nothing. Of an edge with several outcomes it is the
+    mean over them, as often as they came.
     """
+    if not edge.others:
+        return _best_below(edge, node)
+    seen = [child for child in edge.outcomes if child.arrivals and child.value is not None]
+    return sum(child.arrivals * _best_below(edge, child) for child in seen) / sum(child.arrivals for child in seen)
+
+
+def _best_below(edge: Edge, node: Node) -> float:
     known = (below.q for below in node.edges if below.visits and not below.unsearched)
     return max(known, default=node.value if node.value is not None else mean(edge, node))
 

@@ -6,6 +6,8 @@ best action, not the mean over all that was tried.
 
 from __future__ import annotations
 
+import re
+
 from exact.search.rules.backup import Backup
 from exact.search.rules.final import is_unjudged
 from exact.search.tree import Edge, Node, Tree, is_noop
@@ -51,6 +53,30 @@ def reopen(tree: Tree, rule: Backup, *, deeper: bool) -> None:
                 edge.q = rule(edge, max(edge.outcomes, key=lambda child: child.arrivals)) if edge.visits else 0.0
         if node.closed.startswith("exhausted") and goes_on(node):
             node.closed = ""
+
+
+def expect_chance(tree: Tree, rule: Backup) -> None:
+    """Take the environment for stochastic from now on: what was closed because one outcome seemed to be the only one is open again."""
+    if tree.stochastic:
+        return
+    tree.stochastic, tree.resting = True, None
+    for node in sorted(tree.walk(), key=lambda node: -node.depth):
+        if node.closed.startswith(_PROVEN):
+            node.closed, node.failures = "", 0
+        for edge in node.edges:
+            if (twin := _TWIN.match(edge.closed)) is not None:
+                other = node.edges[int(twin[1])]
+                edge.closed, edge.futile, edge.prior, other.prior = "", False, other.prior / 2, other.prior / 2
+                if edge.child is not None:
+                    edge.child.closed = ""
+            if edge.closed.startswith(_PROVEN):
+                edge.closed, edge.settled, edge.distance, edge.failures, edge.unsearched = "", False, 0, 0, False
+                edge.q = rule(edge, max(edge.outcomes, key=lambda child: child.arrivals)) if edge.visits else 0.0
+
+
+_TWIN = re.compile(r"twin: lands where action (\d+) lands")
+_PROVEN = ("exhausted", "drifted")
+"""Beginnings of the reasons that hold only if equal actions lead to equal states."""
 
 
 def _ends(node: Node, deepest: int) -> bool:

@@ -122,6 +122,11 @@ def record_end(tree: Tree, node: Node) -> None:
         tree.answers.setdefault(answer, []).append(node)
 
 
+def shared_value(tree: Tree, node: Node, value: float) -> float:
+    """Return what an evaluation of an end backs up: its own value; if several ends have its answer, the mean of all their evaluations."""
+    return pooled_value(tree, node) if len(tree.answers.get(answer_text(node), ())) > 1 else value
+
+
 def pooled_value(tree: Tree, node: Node) -> float:
     """Return the mean of all evaluations of the ends that give the same answer as this evaluated end."""
     same = [end for end in tree.answers.get(answer_text(node), ()) if end is not node]

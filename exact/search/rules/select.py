@@ -179,6 +179,11 @@ def follow(edge: Edge) -> Node:
     return max(edge.outcomes, key=lambda node: node.arrivals / (1 + node.visits + node.in_flight))
 
 
+def is_due(tree: Tree, edge: Edge) -> bool:
+    """Return whether a step that was taken before is to be taken once more: in a stochastic environment, once for each visit."""
+    return tree.stochastic and sum(node.arrivals for node in edge.outcomes) <= edge.visits
+
+
 Normalise = Callable[[Tree, Node], float]
 """Function that returns the span of Q at a node, above 0. Q counts as `(Q - low) / span` beside exploration; all edges share the same low
 end."""

@@ -14,6 +14,7 @@ from exact.environments.toy.known import ToyEdge, ToyState, bandit, chain, maze
 from exact.errors import UsageError
 from exact.search.algorithms.abmcts import ABMCTS, below, single, widths
 from exact.search.base import Done, Need, Proposed, Result, Selection, Stepped, Valued
+from exact.search.intervention import expand
 from exact.search.registry import algorithm
 from exact.search.rules.backup import generator
 from exact.search.rules.posterior import Belief, Beta, Gaussian, Moments
@@ -211,3 +212,15 @@ def test_trees_grow_as_treequests_do(name: str, belief: Belief) -> None:
 def _below(depth: dict[int, int], parent: int | None, i: int) -> int:
     depth[i] = 1 if parent is None else depth[parent] + 1
     return i
+
+
+def test_what_a_viewer_expands_at_the_depth_limit_is_not_followed_below_it() -> None:
+    run = Harness(maze(4), made(iterations=60, depth=2))
+    while not (deepest := [node for node in run.tree.nodes if node.depth == 2 and node.value is not None and not node.leaf]):
+        run.meet(run.select())
+    wanted = expand(run.algorithm, run.tree, deepest[0])
+    assert wanted is not None and wanted.needs == ("proposals",)
+    run.meet(wanted)
+    assert deepest[0].edges
+    run.search()
+    assert max(node.depth for node in run.tree.nodes) == 2

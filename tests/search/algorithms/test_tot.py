@@ -46,6 +46,18 @@ def test_by_vote_siblings_are_compared_once_all_are_there() -> None:
     check_idle(run.tree)
 
 
+def test_votes_count_up_to_the_root() -> None:
+    run = Harness(rooms_environment(), bfs("vote", breadth=2))
+    run.search()
+    deep = [edge for edge in run.tree.root.edges if edge.child is not None and edge.child.visited]
+    assert deep
+    for edge in deep:
+        assert edge.child is not None
+        assert edge.visits == edge.child.visits and edge.total == pytest.approx(
+            sum(below.total for below in edge.child.edges) + (edge.child.value or 0.0) * edge.child.backups
+        )
+
+
 def test_siblings_of_a_batch_are_evaluated_together_and_backed_up_to_the_root() -> None:
     run = Harness(rooms_environment(), bfs(batch=True))
     run.search()

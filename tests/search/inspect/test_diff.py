@@ -40,6 +40,14 @@ def test_a_changed_figure_is_named_with_both_values() -> None:
     assert diff(one.tree, other.tree).changes == (change,)
 
 
+def test_a_state_that_was_not_reached_is_told_from_one_that_was() -> None:
+    one, other = searched(), searched()
+    child = other.tree.root.edges[0].child
+    assert child is not None
+    child.unreached = True
+    assert [change.field for change in diff(one.tree, other.tree).changes] == ["unreached"]
+
+
 def test_figures_within_the_tolerance_are_equal() -> None:
     one, other = searched(), searched()
     other.tree.root.edges[0].q += 0.01

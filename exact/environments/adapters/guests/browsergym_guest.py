@@ -58,7 +58,13 @@ class BrowserGymGuest:
         self._given, self._screenshots, self._options = id, screenshots, dict(options or {})
         self._env: Any = None
         self._made = ""
-        self.capabilities = {"fidelity": "replay", "isolated": isolated, "screenshots": screenshots, "evaluates": True}
+        self.capabilities = {
+            "fidelity": "replay",
+            "isolated": isolated,
+            "deterministic": True,
+            "screenshots": screenshots,
+            "evaluates": True,
+        }
         self._best, self._over, self._roles = 0.0, True, dict[str, str]()
 
     def reset(self, task: dict[str, Any]) -> dict[str, Any]:

@@ -27,7 +27,7 @@ class DesktopEnvGuest:
         given = {"action_space": "pyautogui", "require_a11y_tree": True, **(options or {})}
         self._env: Any = importlib.import_module("desktop_env.desktop_env").DesktopEnv(**given)
         self._ended = True
-        self.capabilities = {"fidelity": "replay", "isolated": True, "deterministic": False, "screenshots": True, "evaluates": True}
+        self.capabilities = {"fidelity": "replay", "isolated": True, "deterministic": True, "screenshots": True, "evaluates": True}
         self.actions = [
             {"name": "act", "form": ['"text"'], "help": "Python that moves mouse and keyboard by pyautogui"},
             {"name": "wait", "help": "wait a moment"},

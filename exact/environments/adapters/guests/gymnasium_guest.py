@@ -39,7 +39,7 @@ class GymnasiumGuest:
         imports: list[str] | None = None,
         success: float | None = None,
         isolated: bool = True,
-        deterministic: bool = True,
+        deterministic: bool | None = None,
     ) -> None:
         """Make the environment.
 

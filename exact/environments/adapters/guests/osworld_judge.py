@@ -24,7 +24,7 @@ class Judge:
     """The unmodified DesktopEnv, one at a time. It has no actions: its purpose is `command`."""
 
     actions: tuple[()] = ()
-    capabilities = {"fidelity": "replay", "isolated": True}
+    capabilities = {"fidelity": "replay", "isolated": True, "deterministic": True}
 
     def __init__(self, size: tuple[int, int], cache: str = "") -> None:
         """`size`: size of the screen in pixels. `cache`: folder of downloaded files; by default one for this judge."""

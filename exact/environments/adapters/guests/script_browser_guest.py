@@ -72,7 +72,7 @@ class ScriptBrowserGuest:
         self._task: dict[str, Any] = {}
         self._state: Any = None
         self._ended = True
-        self.capabilities = {"fidelity": "replay", "isolated": isolated, "evaluates": True}
+        self.capabilities = {"fidelity": "replay", "isolated": isolated, "deterministic": True, "evaluates": True}
 
     def reset(self, task: dict[str, Any]) -> dict[str, Any]:
         self._ended = True

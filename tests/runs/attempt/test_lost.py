@@ -26,7 +26,7 @@ DOORS = ("left", "right", "up", "down", "back", "out")
 
 class Rooms(exact.BaseEnvironment):
     actions = exact.ActionSpace(DOORS)
-    capabilities = Capabilities(fidelity="replay", isolated=True, evaluates=False)
+    capabilities = Capabilities(fidelity="replay", isolated=True, deterministic=True, evaluates=False)
     numbers, steps = count(), 0
 
     async def reset(self, task: Task) -> exact.Observation:

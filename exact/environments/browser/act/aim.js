@@ -64,7 +64,12 @@ async function aim(from, all, covered, presses) {
     for (const kind of ['pointerover', 'pointermove']) addEventListener(kind, event => {
       if (!event.isTrusted) return;
       globalThis.exactComing.abort();
-      if (node.isConnected && !reworded(node)) globalThis.exactPointed = node;
+      if (!node.isConnected || reworded(node)) return;
+      globalThis.exactPointed = node;
+      // The handlers of these events have run by the next task and the next frame; timers, answers and the page's own frames have not.
+      const note = () => { if (globalThis.exactPointed === node) reworded(node); };
+      requestAnimationFrame(note);
+      scheduler.postTask(note, {priority: 'user-blocking'});
     }, {capture: true, signal});
   };
   let over = null, before;

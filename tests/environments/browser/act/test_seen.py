@@ -145,6 +145,18 @@ async def test_a_row_that_is_written_over_while_the_action_is_under_way_is_not_p
         assert await notes(environment) == ["map.txt"]
 
 
+@pytest.mark.parametrize("later", ["setTimeout(f, 0)", "setTimeout(f, 1)", "requestAnimationFrame(f)", "fetch('/').then(f)"])
+async def test_a_row_that_is_written_over_when_the_pointer_has_come_is_not_pressed(visit: Visit, later: str) -> None:
+    async with visit(ROWS) as (environment, seen):
+        await change(environment, f"addEventListener('mousemove', () => {{ const f = () => {{ {REVERSE} }}; {later} }}, {{once: true}})")
+        try:
+            await do(environment, delete(seen, "map.txt"))
+        except ActionError:
+            assert await notes(environment) == []
+        else:
+            assert await notes(environment) == ["map.txt"]
+
+
 async def test_a_price_that_always_changes_refuses_once(visit: Visit) -> None:
     page = (
         "<ul><li>ACME <b id=p>101.2</b> <button onclick='notes.push(1)'>Buy</button></li><li>Zeta <b>7.5</b> <button>Buy</button></li></ul>"

@@ -250,9 +250,9 @@ class MCTS(Work):
         return None
 
     def _try_twice(self, tree: Tree) -> Selection | None:
-        """Take an action of the root a second time if nobody has said that equal actions lead to equal states; None if all were."""
+        """Take an action of the first root a second time if nobody has said that equal actions lead to equal states; None if all were."""
         once = (i for i, edge in enumerate(tree.root.edges) if edge.child is not None and sum(node.arrivals for node in edge.outcomes) == 1)
-        index = next(once, None) if tree.presumed and not tree.stochastic else None
+        index = next(once, None) if tree.presumed and not tree.stochastic and tree.root is tree.nodes[0] else None
         if index is None:
             return None
         return self.select_step(tree, [(tree.root, tree.root.edges[index])], index, needs=("step",))

@@ -297,7 +297,7 @@ class Tree:
         """Whether equal steps may lead to different states. Each visit of an action then takes the step again, so that the shares of its
         outcomes are those of the environment."""
         self.presumed = False
-        """Whether equal steps are taken to lead to equal states though the environment does not say so. The root's are tried twice then."""
+        """Whether equal steps are taken to lead to equal states though the environment does not say so. The first root's are tried twice."""
         self.search_began = 0
         """Value of `iterations` when the last grant was made."""
         self.ends: list[Node] = []

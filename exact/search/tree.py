@@ -297,7 +297,7 @@ class Tree:
         """Whether equal steps may lead to different states. Each visit of an action then takes the step again, so that the shares of its
         outcomes are those of the environment."""
         self.presumed = False
-        """Whether equal steps are taken to lead to equal states though the environment does not say so. The first root's are tried twice."""
+        """Whether equal steps are taken to lead to equal states unless they are seen not to. The first root's are tried twice then."""
         self.search_began = 0
         """Value of `iterations` when the last grant was made."""
         self.ends: list[Node] = []

@@ -75,7 +75,8 @@ class Solution(Generic[T]):
     def __repr__(self) -> str:
         score = "not scored" if self.score is None else f"score {self.score:g}"
         said = "" if self.answer is None else f", answer {self.answer!r}"
-        return f"<Solution of {self.result.task}: {self.result.status}, {score}, {len(self.actions)} actions{said}>"
+        why = f": {self.result.reason}" if self.result.status in ("failed", "stopped", "needs_user") or self.answer is None else ""
+        return f"<Solution of {self.result.task}: {self.result.status}, {score}, {len(self.actions)} actions{said}{why}>"
 
     def _repr_html_(self) -> str:
         """Return the solution as HTML that notebooks show."""

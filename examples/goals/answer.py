@@ -14,4 +14,4 @@ class Hours:
 
 
 solution = exact.solve_sync("When does the museum open and close?", url=SITE, model=MODEL, answer=Hours)
-print(solution.data)
+print(solution.data or solution)

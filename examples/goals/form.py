@@ -14,4 +14,4 @@ async def approve(action, request):
 
 goal = "Fill in the name Ann and 2 visitors, and click Book."
 solution = exact.solve_sync(goal, url=f"{SITE}/book", model=MODEL, approve=approve)
-print(solution.actions, solution.answer)
+print(solution)

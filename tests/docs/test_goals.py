@@ -34,7 +34,7 @@ def free_port() -> int:
 @contextmanager
 def running(*command: object, port: int) -> Iterator[str]:
     """Run a server until it is not needed any more, and yield its address."""
-    process = subprocess.Popen([str(each) for each in command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen([str(each) for each in command], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         for _ in range(1200):
             with socket.socket() as tried:
@@ -156,4 +156,5 @@ async def test_a_real_model_works_through_the_first_page(site: str, tmp_path: Pa
     port = free_port()
     with running(SERVED, ROOT / "bench" / "_serve_llamacpp.py", port, 2, 6144, 1, MODEL, port=port) as address:
         printed = await run("answer.py", f"{address}/v1", site, tmp_path)
-    assert re.fullmatch(r"Hours\(opens=\d+, closes=\d+\)|None", printed.strip()), "whether a small model finds the answer is not promised"
+    found = re.match(r"Hours\(opens=\d+, closes=\d+\)|<Solution of .*: judged, ", printed.strip())
+    assert found, printed  # it is not promised that a small model finds the answer, but that it is asked

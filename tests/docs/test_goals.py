@@ -45,7 +45,7 @@ def running(*command: object, port: int) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}"
     finally:
         process.terminate()
-        process.wait(10)
+        process.communicate(timeout=10)
 
 
 def process_wait(process: subprocess.Popen[bytes]) -> None:

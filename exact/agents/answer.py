@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import msgspec
 
-from exact.agents.form import read_object
+from exact.agents.form import embedded, read_object
 from exact.agents.request import state_request
 from exact.config import ViewConfig
 from exact.context import Context
 from exact.errors import AnswerError, UsageError
-from exact.models.base import AnswerForm, ChatModel, Sampling
+from exact.models.base import AnswerForm, ChatModel, Sampling, Text
+from exact.models.reasoning import final_answer
 from exact.prompts.ask import ask, asks
 
 if TYPE_CHECKING:
@@ -68,9 +69,11 @@ class Answerer:
             prompt, context, self._view, self._sampling, role=ROLE, samples=1, model=self._model.name, form=form, schema=schema, **inputs
         )  # fmt: skip
 
+        shown = "".join(part.text for message in request.messages for part in message.parts if isinstance(part, Text))
+
         @asks("write one JSON object that fits the schema, and nothing else")
         def parse(text: str) -> dict[str, Any]:
-            found = parsed(schema, text)
+            found = parsed(schema, text, shown)
             if check is not None and (fault := check(found)):
                 raise _misfit_error(fault)
             return found
@@ -83,14 +86,29 @@ class Answerer:
         return type(self)(self._model, self._view, sampling=self._sampling, check=check)
 
 
-def parsed(schema: str, text: str) -> dict[str, Any]:
-    """Return the object that an answer consists of. Raises AnswerError, which names the property that does not fit."""
-    found = dict(read_object(text))
+def parsed(schema: str, text: str, shown: str = "") -> dict[str, Any]:
+    """Return the object that an answer consists of, or the only one of its own in it, whatever stands around that.
+
+    An object of its own begins a line, and does not stand in what the model was `shown`. Raises AnswerError, which names the property that
+    does not fit.
+    """
+    found = dict(read_object(text)) or _only(final_answer(text), " ".join(shown.split()))
     if not found:
         raise AnswerError("that is not one JSON object")
     if reason := misfit(schema, found):
         raise _misfit_error(reason)
     return found
+
+
+def _only(answer: str, shown: str) -> dict[str, Any]:
+    """Return the only object that begins a line of an answer and was not shown; empty if there are several or none."""
+    found = list[dict[str, Any]]()
+    for begins, each in embedded(answer):
+        source = answer[begins : json.JSONDecoder(strict=False).raw_decode(answer, begins)[1]]
+        begins_a_line = not answer[:begins].rpartition("\n")[2].strip()
+        if begins_a_line and " ".join(source.split()) not in shown and each not in found:
+            found.append(dict(each))
+    return found[0] if len(found) == 1 else {}
 
 
 def _misfit_error(reason: str) -> AnswerError:

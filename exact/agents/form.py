@@ -127,8 +127,11 @@ def unquoted(text: str) -> str:
     return _QUOTED.sub(lambda found: " " * len(found[0]), text)
 
 
-def embedded(text: str, key: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield place and content of each JSON object in a text that has a key. An object in quotation marks is quoted."""
+def embedded(text: str, key: str = "") -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yield place and content of each JSON object in a text that has a key; of each one without `key`.
+
+    An object in quotation marks is quoted.
+    """
     decoder, at = json.JSONDecoder(strict=False), 0
     for _ in range(MOST_OBJECTS):
         begins = text.find("{", at)
@@ -141,7 +144,7 @@ def embedded(text: str, key: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
             found, at = decoder.raw_decode(text, begins)
         except (ValueError, RecursionError):
             continue
-        if isinstance(found, dict) and key in found:
+        if isinstance(found, dict) and (not key or key in found):
             yield begins, found
 
 

@@ -25,7 +25,6 @@ from exact.config import Config, ViewConfig
 from exact.context import Context, Proposal
 from exact.environments.base import PersonQuestion
 from exact.errors import AnswerError, BudgetExceeded, UsageError
-from exact.library.goal import agent_for
 from exact.library.solve import Assignment, Build, Solution
 from exact.models import tokens as counting
 from exact.models.base import ChatModel
@@ -38,6 +37,7 @@ _MOST_PAGES = 20
 """Pages that are read unless told otherwise, if the schema has a list."""
 _MOST_SCROLLS = 200
 """Times that a page is scrolled before its next page is looked for."""
+_LACKS_MODEL = "extract asks a model what pages tell: give model, or a configuration with models.policy"
 _LAST = 2
 """Entries of a list so far that the model is shown, so that it goes on in their form."""
 _ID = re.compile(r"^\s*\[[\w:.-]+\]\s*")
@@ -124,14 +124,14 @@ class PagesAnswerer(Answerer):
         for part in self._parts(context):
             asked = msgspec.structs.replace(bare, observation=part)
             try:
-                object = await self._object("extract", asked, one_page, before=_ends(found))
+                told = await self._object("extract", asked, one_page, before=_ends(found))
             except AnswerError as error:
                 reason = reason or f"a part of {part.url} could not be read: {error}"
             except BudgetExceeded as error:
                 reason = f"not all that was seen has been read: {error}"
                 break
             else:
-                found = joined(found, object)
+                found = joined(found, told)
         return ObjectAnswer(found, reason or misfit(schema, found) or self._check(found))
 
     def _parts(self, context: Context) -> Iterator[Observation]:
@@ -220,9 +220,11 @@ class _Reading(Assignment):
     pages: int | None = None
 
     def _agent(self) -> tuple[Config, Build | None]:
+        if not self.model and self.agent is None:
+            raise UsageError(_LACKS_MODEL)
         chosen, _ = super()._agent()
         if chosen.models.policy is None:
-            raise UsageError("extract asks a model what pages tell: give model, or a configuration with models.policy")
+            raise UsageError(_LACKS_MODEL)
         pages = self.pages or (_MOST_PAGES if _has_list(self.named.answer) else 1)
         turns = pages * (_MOST_SCROLLS + 2)
         limits = msgspec.structs.replace(
@@ -287,8 +289,5 @@ async def extract(
     """
     if pages is not None and pages < 1:
         raise UsageError(f"pages is {pages}: give at least 1")
-    chosen = config if config is not None else agent_for(model, "low", money=money) if model else None
-    if chosen is None:
-        raise UsageError("extract asks a model what pages tell: give model, or a configuration with models.policy")
     reading = _Reading(task=goal, answer=answer, url=url, model=model, agent=config, money=money, pages=pages)
     return await reading.attempt(None, _refuse, out)

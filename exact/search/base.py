@@ -45,7 +45,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True, tag="selection", gc=F
     depth: int = 0
     """Maximum number of actions of a rollout."""
     again: bool = False
-    """Whether the step was taken before and is taken once more, because steps of the environment are stochastic."""
+    """Whether the step was taken before and is taken once more: steps of the environment are stochastic, or may be."""
     together: bool = False
     """Whether the needs after the step should be requested at the same time, which saves waiting."""
     confirms: bool = False

@@ -7,8 +7,8 @@ values lie in [0, 1].
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -103,13 +103,11 @@ class Edge:
 
         return f"<Edge: {label(self)}>"
 
-    def __reduce__(self) -> tuple[Callable[..., Edge], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[Any, ...]:
         """Copy the edge with the tree around it, if it was followed."""
-        if self.child is None:
-            return Edge, tuple(getattr(self, each.name) for each in fields(self))
-        parent = self.child.parent
-        assert parent is not None
-        return _edge_of, (_flat(_around(parent)), parent.id, parent.edges.index(self))
+        from exact.search.inspect.export import Kinds, reduce_edge
+
+        return reduce_edge(self, Kinds(Node, Edge))
 
     @property
     def value(self) -> float | None:
@@ -194,9 +192,11 @@ class Node:
 
         return f"<Node: {state_label(self)}>"
 
-    def __reduce__(self) -> tuple[Callable[..., Node], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[Any, ...]:
         """Copy the node with the tree around it."""
-        return _node_of, (_flat(_around(self)), self.id)
+        from exact.search.inspect.export import Kinds, reduce_node
+
+        return reduce_node(self, Kinds(Node, Edge))
 
     @property
     def value(self) -> float | None:
@@ -329,10 +329,11 @@ class Tree:
 
         return draw(self)
 
-    def __reduce__(self) -> tuple[Callable[..., Tree], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[Any, ...]:
         """Copy the whole tree, shallow copies too: it goes on as the original does, and neither changes the other."""
-        others = {name: value for name, value in vars(self).items() if name != "nodes"}
-        return _tree_of, (_flat(self.nodes), _named(others, {id(edge): _At(*at) for at, edge in _edges(self.nodes)}))
+        from exact.search.inspect.export import Kinds, reduce_tree
+
+        return reduce_tree(self, Kinds(Node, Edge))
 
     def _repr_html_(self) -> str:
         """Return the tree as HTML that notebooks show."""
@@ -373,110 +374,3 @@ class Tree:
             known.add(current.id)
             yield current
             stack.extend(child for edge in reversed(current.edges) for child in reversed(edge.outcomes))
-
-
-class _At(NamedTuple):
-    """Place of a node, or of one of its edges, in a flat tree."""
-
-    node: int
-    edge: int = -1
-
-
-_Flat = dict[int, tuple[dict[str, Any], list[dict[str, Any]]]]
-"""Fields of nodes and of their edges by the node's id, with ids in place of nodes. A copy of it needs no recursion as deep as the tree."""
-
-
-def _edges(nodes: Iterable[Node]) -> Iterator[tuple[tuple[int, int], Edge]]:
-    return (((node.id, index), edge) for node in nodes for index, edge in enumerate(node.edges))
-
-
-def _around(node: Node) -> list[Node]:
-    """Return all nodes of the tree that a node belongs to."""
-    stack, found = [node], dict[int, Node]()
-    while stack:
-        each = stack.pop()
-        if each.id not in found:
-            found[each.id] = each
-            stack += [child for edge in each.edges for child in edge.outcomes]
-            stack += [] if each.parent is None else [each.parent]
-    return list(found.values())
-
-
-def _flat(nodes: Iterable[Node]) -> _Flat:
-    def of(part: Node | Edge, **changed: object) -> dict[str, Any]:
-        return {each.name: getattr(part, each.name) for each in fields(part)} | changed
-
-    return {
-        node.id: (
-            of(node, parent=None if node.parent is None else node.parent.id, edges=type(node.edges)()),
-            [
-                of(edge, child=None if edge.child is None else edge.child.id, fate=_alone(edge.fate))
-                | {"others": [n.id for n in edge.others]}
-                for edge in node.edges
-            ],
-        )
-        for node in nodes
-    }
-
-
-def _alone(fate: Fate) -> Fate:
-    return msgspec.structs.replace(fate, others=()) if fate.others else fate
-
-
-def _whole(flat: _Flat) -> dict[int, Node]:
-    """Return the nodes of a flat tree, by id."""
-    made = {id: Node(**about) for id, (about, _) in flat.items()}
-    for node, (_, edges) in zip(made.values(), flat.values(), strict=True):
-        node.parent = None if node.parent is None else made[node.parent]  # type: ignore[index]
-        found = list[Edge]()
-        for each in edges:
-            others = tuple(made[id] for id in each.pop("others"))
-            edge = Edge(**each | {"child": None if each["child"] is None else made[each["child"]]})
-            if others:
-                edge.others = others
-            found.append(edge)
-        node.edges = type(node.edges)(found)  # type: ignore[call-arg]
-    return made
-
-
-def _node_of(flat: _Flat, node: int) -> Node:
-    return _whole(flat)[node]
-
-
-def _edge_of(flat: _Flat, node: int, edge: int) -> Edge:
-    return _whole(flat)[node].edges[edge]
-
-
-def _tree_of(flat: _Flat, others: Mapping[str, Any]) -> Tree:
-    found, nodes = Tree.__new__(Tree), _whole(flat)
-    vars(found).update(nodes=list(nodes.values()), **{name: _found(value, nodes) for name, value in others.items()})
-    return found
-
-
-def _named(value: Any, edges: Mapping[int, _At]) -> Any:
-    """Return a value with the places of the nodes and edges in it."""
-    if isinstance(value, Node):
-        return _At(value.id)
-    return edges[id(value)] if isinstance(value, Edge) else _each(value, lambda part: _named(part, edges))
-
-
-def _found(value: Any, nodes: Mapping[int, Node]) -> Any:
-    """Return a value with the nodes and edges whose places are in it."""
-    if isinstance(value, _At):
-        return nodes[value.node] if value.edge < 0 else nodes[value.node].edges[value.edge]
-    return _each(value, lambda part: _found(part, nodes))
-
-
-def _each(value: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a container with its parts changed; anything else as it is."""
-    match value:
-        case Open():
-            return Open(*map(change, (getattr(value, name) for name in value.__struct_fields__)))
-        case tuple():
-            return type(value)(*map(change, value)) if hasattr(value, "_fields") else tuple(map(change, value))
-        case list():
-            return [change(part) for part in value]
-        case dict():
-            return {key: change(part) for key, part in value.items()}
-        case _:
-            return value

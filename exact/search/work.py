@@ -182,7 +182,7 @@ class Work:
         """Add the new state to the tree. It needs an evaluation unless it merges with a known state."""
         selection, (node, edge) = work.selection, work.path[-1]
         assert selection.edge is not None
-        if selection.again and (known := next((each for each in edge.outcomes if _matches(each, result)), None)) is not None:
+        if selection.again and (known := next((each for each in edge.outcomes if is_outcome(each, result)), None)) is not None:
             known.arrivals += 1
             work.left = ["value"] if known.terminated and tree.stochastic else []  # ends look alike, whatever they are worth
             if work.left:
@@ -299,7 +299,7 @@ class Work:
         """Add the reached state as a further outcome of the edge, or count it again if it is a known outcome."""
         node = tree.nodes[result.node]
         edge = node.edges[result.edge]
-        known = next((child for child in edge.outcomes if _matches(child, result.stepped)), None)
+        known = next((child for child in edge.outcomes if is_outcome(child, result.stepped)), None)
         if known is None:
             known = tree.add(node, result.edge)
             fill(known, result.stepped)
@@ -331,7 +331,7 @@ class Work:
         """Move the root along a committed action. Return whether its subtree was retained."""
         taken = tree.root.edges[edge]
         foreseen = taken.child
-        known = next((node for node in taken.outcomes if not node.leaf and _matches(node, observed)), None)
+        known = next((node for node in taken.outcomes if not node.leaf and is_outcome(node, observed)), None)
         if known is None:
             taken.child, taken.others = None, ()
             tree.root = tree.add(tree.root, edge)
@@ -426,7 +426,7 @@ def normalise_priors(edges: Sequence[Edge]) -> None:
             edge.prior /= total
 
 
-def _matches(node: Node, result: Stepped) -> bool:
+def is_outcome(node: Node, result: Stepped) -> bool:
     """Return whether a state is the one that a step reached."""
     return node.fingerprint == result.fingerprint and node.terminated == result.terminated and node.beyond == result.beyond
 

@@ -112,7 +112,7 @@ class Doors(exact.BaseEnvironment):
         return Transition(observation=Observation(text=self.opened))
 
 
-class Any3:
+class EachDoor:
     async def propose(self, context: exact.Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
         return tuple(Proposal(action=actions.action(name), prior=1 / 3) for name in ("listen", "left", "right"))
 
@@ -121,7 +121,7 @@ async def test_what_is_hidden_is_worth_what_the_belief_says() -> None:
     found = list[dict[str, float]]()
     for seed in range(4):
         settings = {"depth": 2, "backup": "max", "c": 1.0, "merging": "none"}
-        found.append(worths(await exact.search(Doors, policy=Any3(), value=Worth(), iterations=300, seed=seed, settings=settings)))
+        found.append(worths(await exact.search(Doors, policy=EachDoor(), value=Worth(), iterations=300, seed=seed, settings=settings)))
     for name, exactly, error in (("listen", 0.85, 0.05), ("left", 0.5, 0.21), ("right", 0.5, 0.21)):  # a door is tried a dozen times
         assert sum(each[name] for each in found) / 4 == pytest.approx(exactly, abs=error), name
 

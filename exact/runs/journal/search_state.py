@@ -23,7 +23,7 @@ from exact.search.rules.backup import mean
 from exact.search.rules.exhaust import expect_chance
 from exact.search.rules.outage import reopen_outages
 from exact.search.tree import MOVED, Edge, Node, SearchError, Tree, is_noop
-from exact.search.work import Work, keep_edges
+from exact.search.work import Work, is_outcome, keep_edges
 
 WAIT = Action("wait", (), "wait")
 """Action that is journalled for a state that changed by itself: time passed. Another environment waits too to reach that state."""
@@ -232,12 +232,8 @@ class SearchState:
             node = self.tree.nodes[selection.node]
             act, seen = self.taken(selection), event.result
             self.writing |= {act.wrote} - {""} if act else set()
-            alike = (
-                each
-                for each in node.edges[selection.edge].outcomes
-                if (each.fingerprint, each.terminated) == (seen.fingerprint, seen.terminated)
-            )
-            child = next(alike, None) if selection.again else node.edges[selection.edge].child
+            edge = node.edges[selection.edge]
+            child = next((each for each in edge.outcomes if is_outcome(each, seen)), None) if selection.again else edge.child
             if child is not None and child.parent is node and act:
                 self.effects[child.id] = act
         if selection.id not in self.tree.open:

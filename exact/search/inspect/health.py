@@ -128,7 +128,7 @@ def _unjudged(states: Sequence[Node]) -> Symptom | None:
 
 CHANCE = (
     "equal actions led to different states, so steps were repeated from then on: declare `deterministic=False` in the environment's "
-    "Capabilities, so that this holds from the start"
+    "Capabilities, or leave what always changes, such as a clock, out of the observation's fingerprint"
 )
 """Sentence about an environment that turned out to be stochastic."""
 

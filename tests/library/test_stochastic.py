@@ -135,6 +135,7 @@ async def test_what_was_not_declared_is_noticed_once_and_said(tmp_path: Path, ca
         )
         assert solution.tree.stochastic and solution.run is not None
         assert solution.run.tree(solution.result.task).stochastic
+        assert "another outcome of the action, which came" in next((tmp_path / kind.__name__).glob("tasks/*/report.html")).read_text()
         assert sum("declare `deterministic=False`" in each.message for each in caplog.records) == said
         caplog.clear()
 

@@ -43,12 +43,14 @@ function layOut(root) {
 }
 
 const statusOf = item => (item.node ? item.node.status : item.choice.status) ?? (item.node ? "open" : "untried");
-const faint = item => !["open", "terminal"].includes(statusOf(item)) && !isCommitted(item.node);
+/** Whether an item is not the first outcome of its action: its figures are its own. */
+const isOther = item => ["unlike", "outcome"].includes(item.node?.status);
+const faint = item => !["open", "terminal", "outcome"].includes(statusOf(item)) && !isCommitted(item.node);
 const titleOf = item => item.choice?.words ?? "start";
 const count = item => item.children.reduce((sum, child) => sum + 1 + count(child), 0);
 
 function meanOf(item) {
-  if (item.node && item.node.status === "unlike") return item.node.mean ?? item.choice?.value;
+  if (isOther(item)) return item.node.mean ?? item.choice?.value;
   if (!item.choice) return CLOCK.at == null ? item.node.mean : rootMean();
   return standing(item.choice).value ?? (CLOCK.at == null ? item.node?.mean : null);
 }
@@ -67,9 +69,9 @@ function badge(item) {
 }
 
 function statistics(item) {
-  const own = !item.choice || item.node?.status === "unlike";
+  const own = !item.choice || isOther(item);
   const visits = own ? item.node.visits : standing(item.choice).visits;
-  return `N ${visits ?? 0}   ${own ? "mean" : "Q"} ${figure(meanOf(item))}` + (item.choice ? `   P ${figure(item.choice.prior)}` : "");
+  return `N ${visits ?? 0}   ${own ? "mean" : "Q"} ${figure(meanOf(item))}` + (item.choice && !own ? `   P ${figure(item.choice.prior)}` : "");
 }
 
 function spoken(item) {

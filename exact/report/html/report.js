@@ -16,6 +16,7 @@ const CLOCK = { at: null };
 const STATUS = {
   terminal: "end", blocked: "write blocked", "no-op": "no-op", drifted: "drifted", refused: "refused",
   failed: "failed", exhausted: "exhausted", pruned: "pruned", unlike: "not reached", unreached: "not tried",
+  outcome: "other outcome",
 };
 
 const figure = value => (value == null ? "–" : value.toFixed(2));

@@ -12,9 +12,11 @@ import msgspec
 
 from exact.observation import Box
 
-Status = Literal["open", "terminal", "blocked", "no-op", "drifted", "refused", "failed", "exhausted", "pruned", "unlike", "unreached"]
+Status = Literal[
+    "open", "terminal", "blocked", "no-op", "drifted", "refused", "failed", "exhausted", "pruned", "unlike", "unreached", "outcome"
+]
 """Status of a state or an action. `blocked`: a write was blocked. `exhausted`: every action was tried. `pruned`: a viewer closed it.
-`unlike`: the search had foreseen this state, and the committed step led to another one."""
+`unlike`: the search had foreseen this state, and the committed step led to another one. `outcome`: a further one of a stochastic step."""
 
 Mark = tuple[str, int, int, int, int]
 """An element: id, x, y, width and height in pixels."""

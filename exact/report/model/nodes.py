@@ -52,7 +52,7 @@ def nodes(reading: Reading, texts: Texts) -> tuple[data.TreeState, ...]:
 def state(reading: Reading, node: Node, texts: Texts) -> data.TreeState:
     """Return all known data of one node."""
     seen, now = reading.seen(node), reading.state
-    status, reason = _status(node)
+    status, reason = _status(node, stochastic=reading.state.search.tree.stochastic)
     came = now.search.effects.get(node.id)
     ids = _ids(reading, node)
     born, iteration = reading.born[ids[0]]
@@ -120,9 +120,12 @@ def _mean(node: Node) -> float | None:
     return (own + sum(edge.total for edge in node.edges)) / node.visits if node.visits else node.value
 
 
-def _status(node: Node) -> tuple[data.Status, str]:
+def _status(node: Node, *, stochastic: bool) -> tuple[data.Status, str]:
     """Return the status of a state, and the reason why the search does nothing more in it."""
     edge = node.edge
+    if edge is not None and edge.child is not node and stochastic:
+        times = sum(each.arrivals for each in edge.outcomes)
+        return "outcome", f"another outcome of the action, which came {node.arrivals} of {times} times"
     if edge is not None and edge.child is not node:
         return "unlike", "the committed step led to another state than the search had seen"
     if node.blocked:

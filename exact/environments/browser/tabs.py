@@ -229,6 +229,7 @@ class Tabs:
             except Error as error:
                 if not await self.window.recovers_from(tab, error):
                     raise
+            await self.gate.beacons_judged(each.traffic for each in self.window.tabs)
             await self.downloads.done()
             if not self.window.is_opening and tab is self.present:
                 return restless

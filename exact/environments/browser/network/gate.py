@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from typing import Protocol
@@ -30,13 +30,15 @@ from exact.environments.browser.network.rules import (
     nature_of,
 )
 from exact.environments.browser.network.scrub import unchanged
-from exact.environments.browser.page.traffic import FailedNavigation
+from exact.environments.browser.page.traffic import FailedNavigation, Traffic
 from exact.origins import origin
 
 _MOST_WAYS = 3
 """Requests for an address that the agent itself goes to: a page may ask for it again in other spellings, which tell it something."""
 _MOST_TRIED, _TRIED_A_SECOND = 1000, 20.0
 """Refused requests that a page may send at once, and further ones in each second, before it is ended."""
+_MOST_BEACONS = 2000
+"""Judged beacons that are remembered until their pages report them."""
 _COMMIT_SECONDS = 1.0
 """Seconds that a request of a tab waits until the browser reports which document the tab shows."""
 
@@ -120,6 +122,8 @@ class Gate:
         """Number of requests that may still count as its way there."""
         self._tried, self.is_over = Allowance(_MOST_TRIED, _TRIED_A_SECOND), False
         """The refused requests that pages may still send, and whether they are ended because they sent too many."""
+        self._beacons, self._beacon_judged = OrderedDict[str, None](), asyncio.Event()
+        """The last beacons that were judged, by the ids under which their pages report them."""
         self._popups: set[str] = set()
         self._popups_done = asyncio.Event()
         self._popups_done.set()
@@ -142,6 +146,25 @@ class Gate:
     async def no_popups(self) -> None:
         """Wait until every popup is watched or gone."""
         await self._popups_done.wait()
+
+    def beacon_judged(self, id: str) -> None:
+        """Note that the side effect of a beacon is recorded, by the id under which its page reports it."""
+        self._beacons[id] = None
+        if len(self._beacons) > _MOST_BEACONS:
+            self._beacons.popitem(last=False)
+        self._beacon_judged.set()
+
+    async def beacons_judged(self, pages: Iterable[Traffic]) -> None:
+        """Wait until every beacon that pages have in flight is judged: a step that ended before would not name it."""
+        pages = tuple(pages)
+        while any(id not in self._beacons for page in pages for id in page.beacons):
+            self._beacon_judged.clear()
+            changes = [asyncio.ensure_future(each) for each in (self._beacon_judged.wait(), *(page.change() for page in pages))]
+            try:
+                await asyncio.wait(changes, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for each in changes:
+                    each.cancel()
 
     @property
     def socket_origins(self) -> tuple[str, ...]:

@@ -171,6 +171,8 @@ class RequestInterceptor:
             await self._refuse(event, None)  # a request that belongs to no page
             return
         decision = await gate.judge(asked)
+        if asked.is_beacon:
+            gate.beacon_judged(event.get("networkId", ""))
         if isinstance(decision, Refuse):
             if not gate.record_refused(decision.effect, asked):
                 return  # a page that asks without end waits for ever, and delays no other
@@ -206,6 +208,7 @@ class RequestInterceptor:
         request, gate = event["request"], await self._contexts.gate_of(event["frameId"])
         if gate:
             gate.log.record(SideEffect(kind="blocked", method=request["method"], url=request["url"], detail=_LARGE_BODY, write=False))
+            gate.beacon_judged(event.get("networkId", ""))
         await self._refuse(event, gate)
 
     async def _take_report(self, event: Event, gate: Gate | None) -> None:

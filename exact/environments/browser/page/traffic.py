@@ -80,6 +80,8 @@ class Traffic:
         self._frames: set[str] = set()
         self._unfinished: set[str] = set()
         """Loading frames that are not waited for."""
+        self.beacons: set[str] = set()
+        """Requests in flight whose answer no page reads, by id. They are waited for only until the gate has judged them."""
         self._downloads: set[str] = set()
         self._earlier_downloads: set[str] = set()
         self._answered: Counter[str] = Counter()
@@ -138,7 +140,7 @@ class Traffic:
         """Forget requests in flight: the page has closed, and the browser will not report its end."""
         self._requests, self._answers, self._arriving = {}, {}, ""
         self._open.clear()
-        self._frames, self._unfinished, self._downloads = set(), set(), set()
+        self._frames, self._unfinished, self._downloads, self.beacons = set(), set(), set(), set()
         self._changed.set()
 
     async def idle(self) -> None:
@@ -224,7 +226,7 @@ class Traffic:
         for id, request in self._requests.items():
             request.background = request.background or id != self._arriving
         self._unfinished = self._frames - ({self.main_frame} if self.is_arriving else set())
-        self._earlier_downloads = set(self._downloads)
+        self._earlier_downloads, self.beacons = set(self._downloads), set()
         self._changed.set()
 
     def _is_main_document(self, id: str, request: _Request) -> bool:
@@ -239,6 +241,8 @@ class Traffic:
         kind, id = event.get("type", ""), event["requestId"]
         if "redirectResponse" in event:
             self.redirected = event["request"]["url"]
+        if kind == "Ping":
+            self.beacons.add(id)
         if kind in _UNTRACKED:
             return
         if before := self._requests.get(id):  # the request that a redirect answered
@@ -279,6 +283,7 @@ class Traffic:
             self._changed.set()
 
     def _response_received(self, event: Event) -> None:
+        self.beacons.discard(event["requestId"])
         if event["response"]["status"] in (401, 403):
             self.denied = event["response"]["url"]
         request = self._requests.get(event["requestId"])
@@ -306,6 +311,7 @@ class Traffic:
             self._answer(event["requestId"], request)
             self._known.ended(request.key, asyncio.get_running_loop().time() - request.begun)
         self._answers.pop(event["requestId"], None)
+        self.beacons.discard(event["requestId"])
         self._changed.set()
 
     def _request_failed(self, event: Event) -> None:

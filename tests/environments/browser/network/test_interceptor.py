@@ -17,7 +17,8 @@ from exact.environments.browser.network import contexts
 from exact.environments.browser.network.effects import MOST_REFUSED
 from exact.environments.browser.network.gate import Gate
 from exact.environments.browser.network.interceptor import RequestInterceptor
-from exact.environments.browser.network.rules import PolicyRules
+from exact.environments.browser.network.message import BrowserMessage
+from exact.environments.browser.network.rules import Decision, PolicyRules
 from exact.errors import ActionError, EnvironmentFailure
 from exact.task import Task
 from tests.conftest import CONFIG, Visit
@@ -208,6 +209,25 @@ async def test_a_write_names_its_fields_and_no_value_whether_it_was_sent_or_bloc
         (effect,) = step.effects
         assert effect.fields == names and effect.is_blocked is simulation
         assert "s3cr3t" not in repr(step.effects)
+
+
+@pytest.mark.parametrize("simulation", [True, False])
+@pytest.mark.parametrize("page", [BEACON, "<a href=#sent ping=/order>Order</a>"], ids=["beacon", "ping"])
+async def test_a_step_names_a_beacon_that_is_looked_at_late(
+    visit: Visit, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch, page: str, simulation: bool
+) -> None:
+    looked = Gate.judge
+
+    async def late(self: Gate, message: BrowserMessage) -> Decision:
+        if message.is_beacon:
+            await asyncio.sleep(0.5)
+        return await looked(self, message)
+
+    monkeypatch.setattr(Gate, "judge", late)
+    httpserver.expect_request("/order").respond_with_data("")
+    async with visit(page, simulation=simulation) as (env, seen):
+        (effect,) = (await do(env, f"click [{find(seen, 'Order').id}]")).effects
+        assert effect.url.endswith("/order") and effect.is_blocked is simulation and not effect.late
 
 
 @pytest.mark.parametrize("page", [FORM, FETCH, BEACON])

@@ -15,7 +15,8 @@ function watch(hidden, masked) {
     sheet.replaceSync(rules + masked);
     document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
   }
-  const OFTEN = 3, APART = 400, OWN = 1000, MOST = 1000, RECENT = 1000, STILL = 100;  // STILL: milliseconds without a change after which an animation counts as none
+  const OFTEN = 3, APART = 400, OWN = 1000, MOST = 1000, RECENT = 1000;
+  const STILL = 100, LATE = 4000;  // milliseconds: without a change, after which an animation counts as none; and for which a drawing is waited for
   // Nodes that change, and elements that move, without end; changing nodes with the time of their last change. And, while something waits,
   // how often each node has changed, and when each element was last seen moving.
   const restless = new Map(), counts = new Map(), carousels = new WeakSet(), moved = new Map();
@@ -65,7 +66,7 @@ function watch(hidden, masked) {
       if (!patient) cancelAnimationFrame(request);
       else drawn = false;
       next();
-    }, patient ? 1000 : 100);
+    }, patient ? LATE : 100);
     const request = requestAnimationFrame(() => {
       drawn = true;
       clearTimeout(timer);

@@ -131,14 +131,17 @@ async def test_an_animation_is_waited_for(visit: Visit) -> None:
         assert box is not None and box.width == 200
 
 
-async def test_an_animation_is_waited_for_where_the_machine_draws_late(visit: Visit, browser: Browser, httpserver: HTTPServer) -> None:
+@pytest.mark.parametrize("seconds", [0.5, 1.5])
+async def test_an_animation_is_waited_for_where_the_machine_draws_late(
+    visit: Visit, browser: Browser, httpserver: HTTPServer, seconds: float
+) -> None:
     session = await browser.playwright.new_browser_cdp_session()
     drawer = next(each["id"] for each in (await session.send("SystemInfo.getProcessInfo"))["processInfo"] if each["type"] == "GPU")
     await session.detach()
 
     def answer(_: object) -> Response:
         os.kill(drawer, signal.SIGSTOP)
-        threading.Timer(0.5, os.kill, (drawer, signal.SIGCONT)).start()
+        threading.Timer(seconds, os.kill, (drawer, signal.SIGCONT)).start()
         return Response("", content_type="text/plain")
 
     httpserver.expect_request("/stop").respond_with_handler(answer)

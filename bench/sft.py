@@ -1,6 +1,6 @@
 """Train SmolLM2-135M on won episodes of the built-in agent on MiniWoB, and measure its success on new seeds before and after.
 
-    python bench/sft.py [--steps N] [--batch N] [--seeds N] [--python PYTHON]
+    python bench/sft.py [--steps N] [--batch N] [--seeds N] [--actions N] [--python PYTHON]
 
 The built-in agent solves eight easy tasks. `exact export imitation` writes them as conversations with labels first, `exact train sft`
 trains a LoRA adapter on them, and `exact serve model` serves the model before and after to shells/configs/explorer_local.yaml as ReAct, on
@@ -55,10 +55,10 @@ def served(python: Path, model: str) -> Iterator[str]:
         yield process.stdout.readline().partition(": ")[0]  # the server ends with its standard input
 
 
-def solved(python: Path, model: str, seeds: int, out: Path) -> dict[str, int]:
+def solved(python: Path, model: str, tasks: Sequence[str], given: argparse.Namespace, out: Path) -> dict[str, int]:
     """How many seeds of each task the model solves, greedily."""
-    patterns = [f"miniwob/{task}?seed={NEW_SEED}..{NEW_SEED + seeds - 1}" for task in TASKS]
-    greedy = ("search.algorithm=react", "models.policy.temperature=0", "models.policy.max_tokens=32", "limits.actions=5")
+    patterns = [f"miniwob/{task}?seed={NEW_SEED}..{NEW_SEED + given.new - 1}" for task in tasks]
+    greedy = ("search.algorithm=react", "models.policy.temperature=0", "models.policy.max_tokens=32", f"limits.actions={given.actions}")
     with served(python, model) as url:
         settings = (*greedy, f"models.policy.base_url={url}/v1")
         exact(
@@ -66,22 +66,27 @@ def solved(python: Path, model: str, seeds: int, out: Path) -> dict[str, int]:
             *(word for each in settings for word in ("--set", each)),
         )  # fmt: skip
     lines = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
-    return {task: sum(line["score"] == 1 for line in lines if line["task"].startswith(f"miniwob/{task}?")) for task in TASKS}
+    return {task: sum(line["score"] == 1 for line in lines if line["task"].startswith(f"miniwob/{task}?")) for task in tasks}
 
 
-def collected(python: Path, seeds: int, folder: Path) -> Path:
+def collected(python: Path, tasks: Sequence[str], seeds: int, folder: Path) -> Path:
     """An export of what the lexical agent solves."""
-    patterns = [f"miniwob/{task}?seed={TRAINED_SEED}..{TRAINED_SEED + seeds - 1}" for task in TASKS]
+    patterns = [f"miniwob/{task}?seed={TRAINED_SEED}..{TRAINED_SEED + seeds - 1}" for task in tasks]
     lexical = ("--set", "policy.kind=lexical")
     exact(python, "bench", *patterns, "--agent", REACT, "--own-budgets", "--no-reports", "--out", folder / "runs", *lexical)
     exact(python, "export", "imitation", folder / "runs", "--out", folder / "imitation.jsonl", "--view", VIEW)
     return folder / "imitation.jsonl"
 
 
+def base_of(options: argparse.Namespace) -> str:
+    """The model that is trained: to load SmolLM2 three times takes longer than a quick form may. The small one's tokens are bytes."""
+    return "tiny" if options.quick else "smollm2"
+
+
 def trained(options: argparse.Namespace, data: Sequence[Path], out: Path) -> dict[str, Any]:
     """What `exact train sft` reports, with its seconds."""
     settings = out.with_suffix(".yaml")
-    given = {"model": "smollm2", "data": [*map(str, data)], "out": str(out), "max_length": 2048}
+    given = {"model": base_of(options), "data": [*map(str, data)], "out": str(out), "max_length": 8192 if options.quick else 2048}
     settings.write_text(json.dumps(given | {"steps": options.steps, "batch": options.batch}))
     began = time.perf_counter()
     found: dict[str, Any] = json.loads(exact(options.python, "train", "sft", "--config", settings, "--json").splitlines()[-1])
@@ -94,21 +99,23 @@ def main() -> None:
     options.add_argument("--batch", type=int, default=1, metavar="N", help="conversations of a step")
     options.add_argument("--seeds", type=int, default=20, metavar="N", help="seeds of each task that are trained on")
     options.add_argument("--new", type=int, default=5, metavar="N", help="new seeds of each task")
+    options.add_argument("--actions", type=int, default=5, metavar="N", help="actions of an attempt")
     options.add_argument("--adapter", type=Path, metavar="FOLDER", help="measure this adapter, without a training")
     options.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the adapter, for bench/grpo.py --set MODEL_ID=FOLDER")
     options.add_argument("--python", type=Path, default=PYTHON)
     given = options.parse_args()
     if not given.python.exists():
         lacks("no torch and TRL: shells/setup.sh --train")
+    tasks = TASKS[:1] if given.quick else TASKS
     if given.quick:
-        given.steps, given.seeds, given.new = 2, 1, 1
+        given.steps, given.seeds, given.new, given.actions = 1, 1, 1, 1
     noise, details, figures = Noise(), dict[str, Any](), list[Figure]()
     noise.probe()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         adapter = given.adapter or folder / "adapter"
         if given.adapter is None:
-            data = collected(given.python, given.seeds, folder)
+            data = collected(given.python, tasks, given.seeds, folder)
             found = trained(given, [data], adapter)
             if given.keep:
                 shutil.copytree(adapter, given.keep)
@@ -116,13 +123,13 @@ def main() -> None:
             details |= {"conversations": found["rows"], "left_out": found["left_out"], "history": found["history"]}
             figures += [Figure("loss_at_first", mean(parts[0], "loss")), Figure("loss_at_last", mean(parts[-1], "loss"))]
             figures += [Figure("steps", len(found["history"])), Figure("train_seconds", found["seconds"])]
-        after = solved(given.python, str(adapter), given.new, folder / "after")
+        after = solved(given.python, str(adapter), tasks, given, folder / "after")
         noise.probe()
-        before = solved(given.python, "smollm2", given.new, folder / "before")
+        before = solved(given.python, base_of(given), tasks, given, folder / "before")
     noise.probe()
-    table((f"solved of {given.new} new seeds", "before", "after"), [(task, str(before[task]), str(after[task])) for task in TASKS])
+    table((f"solved of {given.new} new seeds", "before", "after"), [(task, str(before[task]), str(after[task])) for task in tasks])
     figures += [
-        Figure(f"solved_{name}", sum(of.values()) / (given.new * len(TASKS))) for name, of in (("before", before), ("after", after))
+        Figure(f"solved_{name}", sum(of.values()) / (given.new * len(tasks))) for name, of in (("before", before), ("after", after))
     ]
     shown = subprocess.run([str(given.python), "-c", VERSIONS, *SHOWN], env=environ(), check=True, stdout=subprocess.PIPE)
     finish(given, figures, noise, json.loads(shown.stdout), details | {"new_seeds": given.new, "before": before, "after": after})

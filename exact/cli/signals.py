@@ -8,7 +8,11 @@ import signal
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop, Task
 
 T = TypeVar("T")
 
@@ -67,6 +71,7 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
         task, loop = asyncio.current_task(), asyncio.get_running_loop()
         assert task is not None
         signals.cancel = lambda: None if loop.is_closed() else loop.call_soon_threadsafe(task.cancel)
+        loop.set_exception_handler(partial(_said_unless_ended, task))
         return await work
 
     try:
@@ -79,6 +84,12 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
     if signals.came is not None:
         raise KeyboardInterrupt
     return result
+
+
+def _said_unless_ended(task: Task[Any], loop: AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Log an error of the event loop as usual, unless it is an answer that nobody waits for any more because the work was ended."""
+    if not (task.cancelling() and str(context.get("message", "")).endswith("exception was never retrieved")):
+        loop.default_exception_handler(context)
 
 
 def _is_free(number: int) -> bool:

@@ -1,16 +1,21 @@
 """A command that SIGTERM or SIGHUP ends cleans up, as after Ctrl-C."""
 
+import asyncio
+import gc
 import os
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
+
+from exact.cli.signals import run_async
 
 HUNG = """
 import asyncio, contextlib, sys
@@ -140,6 +145,24 @@ def test_what_nohup_ignores_stays_ignored(start: Start, tmp_path: Path) -> None:
         process.wait(0.5)
     process.send_signal(signal.SIGTERM)
     assert process.wait(30) == 128 + signal.SIGTERM
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_an_answer_that_nobody_waits_for_is_reported_unless_the_work_was_ended(caplog: pytest.LogCaptureFixture, ended: bool) -> None:
+    """A browser that is closing answers with an error to all that was asked, also to what was given up."""
+
+    async def work() -> None:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        answer = loop.create_future()
+        answer.set_exception(OSError("closed"))
+        if ended and task is not None:
+            loop.call_soon(task.cancel)
+            await asyncio.sleep(30)
+
+    with suppress(asyncio.CancelledError):
+        run_async(work())
+    gc.collect()
+    assert ["never retrieved" in each.message for each in caplog.records] == ([] if ended else [True])
 
 
 def test_every_event_loop_of_a_command_ends_with_the_signals() -> None:

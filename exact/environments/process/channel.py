@@ -138,6 +138,7 @@ class Channel:
         for answer in waiting.values():
             if not answer.done():
                 answer.set_exception(EnvironmentFailure(f"the guest is gone: {self.lost}"))
+                answer.exception()  # who waits for it gets it, and nobody has to
 
 
 def _frame(message: dict[str, Any], limit: int) -> list[bytes]:

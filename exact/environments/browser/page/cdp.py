@@ -245,6 +245,7 @@ class CdpConnection(ABC):
         for _, future in self._answers.values():
             if not future.done():
                 future.set_exception(EnvironmentFailure(self._lost))
+                future.exception()  # who waits for it gets it, and nobody has to
 
     @abstractmethod
     async def _write(self, text: bytes) -> None:

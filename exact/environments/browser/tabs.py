@@ -17,7 +17,7 @@ from exact.environments.browser.page.background import BackgroundRequests
 from exact.environments.browser.page.cdp import FLOOD
 from exact.environments.browser.page.dialogs import Dialogs
 from exact.environments.browser.page.downloads import Downloads
-from exact.environments.browser.page.settle import AGAIN_AND_AGAIN, Patience, content_of, give_up, quiet
+from exact.environments.browser.page.settle import AGAIN_AND_AGAIN, Patience, changed, content_of, give_up, quiet
 from exact.environments.browser.page.setup import PageSetup
 from exact.environments.browser.page.tab import Navigation, Tab, TargetIds
 from exact.environments.browser.page.timeouts import Clock, Timeouts
@@ -176,7 +176,7 @@ class Tabs:
                 how_long = f"stayed blank for {self.config.start_seconds:g} s" if late else "is blank, and nothing in it would change that"
                 return f"the page {how_long}: it shows no text, control or picture"
             if not self.clock:
-                await self.dialogs.race(self.present.evaluate(f"exact.change({_LOOK})"))
+                await self.dialogs.race(changed(self.present, _LOOK))
             await self.dialogs.race(self.settle(ready=True))
         return ""
 

@@ -176,6 +176,17 @@ async def content_of(tab: Tab) -> Content:
         return Content(0, changes=True)
 
 
+async def changed(tab: Tab, limit: int) -> None:
+    """Wait until the main frame of a page changes, for at most `limit` milliseconds. A page that is replaced has changed."""
+    from playwright.async_api import Error
+
+    try:
+        await tab.evaluate(f"exact.change({limit})")
+    except Error as error:
+        if not (tab.is_navigation_error(error) or tab.is_closing_error(error)):
+            raise
+
+
 async def _shown(tab: Tab, frame: str) -> dict[str, Any] | None:
     """Return the answer of content.js for a frame; None for a frame that is not drawn."""
     if frame != tab.main_frame:

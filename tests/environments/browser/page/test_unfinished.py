@@ -8,11 +8,13 @@ from contextlib import asynccontextmanager
 from typing import Any, cast
 
 import pytest
+from playwright.async_api import Error
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from exact.config import BrowserConfig
 from exact.environments.browser import Browser, BrowserEnvironment, BrowserFactory, PageSetup
+from exact.environments.browser.page.tab import Tab
 from exact.environments.browser.page.traffic import Traffic
 from exact.errors import EnvironmentFailure
 from exact.observation import Observation
@@ -229,6 +231,21 @@ async def test_a_page_that_replaces_itself_all_the_time_is_observed(visit: Visit
     async with asyncio.timeout(60), visit(f"<h1>Ready</h1>{script}", config=config) as (env, seen):
         assert find(seen, "Ready")
         assert find(await look(env, 'press "a"'), "Ready")
+
+
+async def test_a_blank_page_that_is_replaced_while_it_is_watched_has_changed(visit: Visit, monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluate, watched = Tab.evaluate, list[str]()
+
+    async def replaced(self: Tab, source: str) -> Any:
+        if "exact.change" in source:
+            watched.append(source)
+            raise Error("Runtime.evaluate: Cannot find context with specified id")
+        return await evaluate(self, source)
+
+    monkeypatch.setattr(Tab, "evaluate", replaced)
+    script = "<script>setTimeout(() => document.body.append('Ready'), 800)</script>"
+    async with visit(f"<body>{script}", config=BrowserConfig(screenshots=False, settle_seconds=0.1)) as (_, seen):
+        assert find(seen, "Ready") and watched
 
 
 @asynccontextmanager

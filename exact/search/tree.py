@@ -257,6 +257,8 @@ class Open(msgspec.Struct, eq=False):
     """State that the remaining needs are about. None before the step's result."""
     left: list[Need]
     """Needs that have not been met yet."""
+    draw: int = 0
+    """Number of the evaluation of the target among those of the same state: see `Selection.draw`."""
 
 
 class OutageRecord(NamedTuple):
@@ -296,6 +298,8 @@ class Tree:
         self.stochastic = False
         """Whether equal steps may lead to different states. Each visit of an action then takes the step again, so that the shares of its
         outcomes are those of the environment."""
+        self.evaluating: dict[int, int] = {}
+        """Number of evaluations asked for in states that a stochastic environment reached again, by node id."""
         self.presumed = False
         """Whether equal steps are taken to lead to equal states unless they are seen not to. The first root's are tried twice then."""
         self.search_began = 0

@@ -77,7 +77,7 @@ class Work:
         edge = path[-1][1]
         again = edge.child is not None
         selection = Selection(
-            id=tree.selections, node=path[-1][0].id, edge=index, needs=needs, k=self.k, again=again, draw=edge.visits if again else 0,
+            id=tree.selections, node=path[-1][0].id, edge=index, needs=needs, k=self.k, again=again,
             together=together and not again, depth=depth,
         )  # fmt: skip
         return open_selection(tree, path, None, selection)
@@ -97,6 +97,8 @@ class Work:
         reevaluates: bool = False,
     ) -> Selection:
         """Reserve work on a known state: an evaluation, proposals, a comparison of its children, or a rollout."""
+        if tree.stochastic and "value" in needs:
+            draw = _next_evaluation(tree, node)
         node.pending = True
         selection = Selection(
             id=tree.selections, node=node.id, needs=needs, k=self.k if k is None else k, draw=draw, policy=policy, rivals=rivals,
@@ -186,6 +188,7 @@ class Work:
             known.arrivals += 1
             work.left = ["value"] if known.terminated and tree.stochastic else []  # ends look alike, whatever they are worth
             if work.left:
+                work.draw = _next_evaluation(tree, known)
                 work.target, known.pending = known, True
             return
         if selection.again:
@@ -407,8 +410,15 @@ def open_selection(tree: Tree, path: Path, target: Node | None, selection: Selec
     """Open a selection and count it along its path."""
     tree.selections += 1
     reserve(path, target, +1)
-    tree.open[selection.id] = Open(selection, path, target, list(selection.needs))
+    tree.open[selection.id] = Open(selection, path, target, list(selection.needs), selection.draw)
     return selection
+
+
+def _next_evaluation(tree: Tree, node: Node) -> int:
+    """Return the number of the next evaluation of a state that is evaluated whenever a step leads to it. None is given twice."""
+    number = max(tree.evaluating.get(node.id, 0), node.evaluations + node.pending)
+    tree.evaluating[node.id] = number + 1
+    return number
 
 
 def fill(node: Node, result: Stepped) -> None:

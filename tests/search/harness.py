@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from typing import Literal
+
+import msgspec
 
 from exact.action import Action
 from exact.context import Evaluation, Proposal
@@ -47,9 +50,14 @@ class Harness:
 
     def __init__(self, graph: ToyGraph, algorithm: Algorithm, fault: Fault = lambda selection, need: None) -> None:
         self.graph, self.algorithm, self.fault = graph, algorithm, fault
-        self.tree = Tree()
-        self.tree.root.fingerprint = graph.start
+        self.tree = self.begun()
         self.asked: list[Selection] = []
+
+    def begun(self) -> Tree:
+        """Return a tree before any search."""
+        tree = Tree()
+        tree.root.fingerprint = self.graph.start
+        return tree
 
     def state(self, node: Node) -> str:
         """Return the state of a node in the environment."""
@@ -153,6 +161,52 @@ class Harness:
             self.search()
             self.commit()
         return self.state(self.tree.root)
+
+
+class ChanceHarness(Harness):
+    """One tree over an environment in which a step may lead to the state of any other link, drawn at random.
+
+    An end has an observation of its own, or looks as any other end does, so that only its evaluation tells what it is worth.
+    """
+
+    def __init__(self, graph: ToyGraph, algorithm: Algorithm, dice: random.Random) -> None:
+        self.dice, self.chance, self.observed = dice, dice.random(), dice.random() < 0.5
+        self.paid: dict[int, float] = {}
+        super().__init__(graph, algorithm)
+
+    def begun(self) -> Tree:
+        tree = super().begun()
+        tree.stochastic = True
+        return tree
+
+    def state(self, node: Node) -> str:
+        return node.fingerprint if node.fingerprint in self.graph.states else self.graph.start
+
+    def result(self, selection: Selection, need: Need) -> Result:
+        target = self.tree.open[selection.id].target
+        if need == "value" and target is not None and target.terminated and selection.id in self.paid:
+            return valued(self.paid[selection.id])
+        if need == "value" and target is not None:
+            return valued(self.looks(target))
+        if need in ("proposals", "sample") and target is not None:
+            selection = msgspec.structs.replace(selection, node=target.id, edge=None)
+        came = super().result(selection, need)
+        if isinstance(came, Stepped) and came.terminated:
+            self.paid[selection.id] = self.reward
+        return came
+
+    def looks(self, node: Node) -> float:
+        return 0.5 if node.terminated and not self.observed else super().looks(node)
+
+    def step(self, node: Node, edge: Edge) -> Stepped:
+        links = self.graph.states[self.state(node)].edges
+        link = links.get(str(edge.action.args[0])) or next(iter(links.values()))  # a state that nobody foresaw has the actions of another
+        to = link.to
+        if self.dice.random() < self.chance:
+            to = self.dice.choice(list(links.values())).to
+        reward = self.graph.states[to].reward
+        self.reward = reward or 0.0
+        return Stepped(fingerprint="" if reward is not None and not self.observed else to, terminated=reward is not None)
 
 
 def check(tree: Tree, values: list[float] | None = None) -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import random
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -17,7 +21,7 @@ from exact.search.mcts import MCTS
 from exact.search.registry import algorithm
 from exact.search.tree import SearchError, Tree
 from exact.search.work import Work
-from tests.search.harness import Harness, check, check_idle, failed
+from tests.search.harness import ChanceHarness, Harness, check, check_idle, failed
 from tests.search.harness import graph as made_of
 
 KINDS = ("action", "drifted", "environment", "model")
@@ -43,11 +47,18 @@ def numbers(tree: Tree) -> list[tuple[object, ...]]:
     return [*nodes, *edges, (tree.iterations, tree.low, tree.high)]
 
 
-class Crowd:
-    """Several workers that go on, fail or give up at random."""
+COPIES = (copy.deepcopy, copy.copy, lambda tree: pickle.loads(pickle.dumps(tree)))  # noqa: S301 - its own bytes
 
-    def __init__(self, run: Harness, dice: random.Random, *, workers: int, trouble: float) -> None:
-        self.run, self.dice, self.workers, self.trouble = run, dice, workers, trouble
+
+class Crowd:
+    """Several workers that go on, fail or give up at random. Now and then the tree is another one that is equal.
+
+    It is a copy, or what the moves so far make of a new tree and a new algorithm, as when a run is resumed.
+    """
+
+    def __init__(self, run: Harness, dice: random.Random, *, workers: int, trouble: float, again: Callable[[], Work] | None = None) -> None:
+        self.run, self.dice, self.workers, self.trouble, self.again = run, dice, workers, trouble, again
+        self.moves: list[tuple[str, tuple[Any, ...], Any]] = []
         self.open: list[tuple[Selection, list[Need]]] = []
         self.values: list[float] = []
         self.judged: set[tuple[int, int]] = set()
@@ -55,8 +66,9 @@ class Crowd:
     def search(self) -> Done:
         """Search until done, and check the tree after each move."""
         for _ in range(3000):
+            self.exchange(0.03)
             if len(self.open) < self.workers and (not self.open or self.dice.random() < 0.7):
-                answer = self.run.ask()
+                answer = self.do("ask")
                 if isinstance(answer, Done):
                     assert not self.open, "done while something is in flight"
                     return answer
@@ -73,14 +85,35 @@ class Crowd:
             assert numbers(self.run.tree) == before, "the forecast has changed the tree"
         raise AssertionError("it never ends")
 
+    def do(self, move: str, *given: Any) -> Any:
+        """Return what a method of the algorithm answers about the tree, and remember both."""
+        came = getattr(self.run.algorithm, move)(self.run.tree, *given)
+        self.moves.append((move, given, came))
+        if isinstance(came, Selection):
+            self.run.asked.append(came)
+        return came
+
+    def exchange(self, chance: float) -> None:
+        """Go on with an equal tree now and then."""
+        if self.again is None or self.dice.random() >= chance:
+            return
+        if self.dice.random() < 0.7:
+            self.run.tree = self.dice.choice(COPIES)(self.run.tree)
+            return
+        tree, made = self.run.begun(), self.again()
+        for move, words, came in self.moves:
+            assert getattr(made, move)(tree, *words) == came, "what is resumed asks for other work"
+        assert numbers(tree) == numbers(self.run.tree), "what is resumed counts otherwise"
+        self.run.tree, self.run.algorithm = tree, made
+
     def move(self) -> None:
         """Let one worker report its next result, fail or release its work."""
         selection, needs = self.open.pop(self.dice.randrange(len(self.open)))
         luck = self.dice.random()
         if luck < self.trouble / 2:
-            self.run.algorithm.release(self.run.tree, selection)
+            self.do("release", selection)
         elif luck < self.trouble:
-            self.run.tell(selection, failed(self.dice.choice(KINDS)))  # type: ignore[arg-type]
+            self.do("tell", selection, failed(self.dice.choice(KINDS)))  # type: ignore[arg-type]
         else:
             result = self.run.result(selection, needs.pop(0))
             if isinstance(result, Valued):
@@ -88,23 +121,24 @@ class Crowd:
                 self.judge(selection)
             if isinstance(result, Compared):
                 self.values.extend(result.scores)
-            self.run.tell(selection, result)
+            self.do("tell", selection, result)
             if needs and not self.run.is_noop(selection):
                 self.open.append((selection, needs))
 
     def judge(self, selection: Selection) -> None:
         """Check that no state is evaluated twice with the same draw: a seeded model or a cache would give the same answer twice."""
-        target = self.run.tree.open[selection.id].target
-        assert target is not None
-        judged = (target.id, selection.draw)
-        assert judged not in self.judged, f"node {target.id} with draw {selection.draw}"
+        work = self.run.tree.open[selection.id]
+        assert work.target is not None
+        judged = (work.target.id, work.draw)
+        assert judged not in self.judged, f"node {work.target.id} with draw {work.draw}"
         self.judged.add(judged)
 
     def commit(self) -> bool:
         """Decide and act; False where nothing can be committed. Now and then the environment refuses or surprises."""
-        tree, algorithm = self.run.tree, self.run.algorithm
+        self.exchange(0.3)
+        tree = self.run.tree
         try:
-            edge = algorithm.decide(tree).edges[0]
+            edge = self.do("decide").edges[0]
         except SearchError:
             assert all(edge.futile for edge in tree.root.edges)
             assert tree.root.expansions or tree.root.closed or self.trouble, "there was no action to choose from"
@@ -112,11 +146,11 @@ class Crowd:
         assert not tree.root.edges[edge].futile
         seen = self.run.step(tree.root, tree.root.edges[edge])
         if self.dice.random() < 0.15:
-            algorithm.refuse(tree, edge, "refused")
+            self.do("refuse", edge, "refused")
         elif not seen.terminated and self.dice.random() < 0.15:
-            assert not algorithm.advance(tree, edge, Stepped(fingerprint="elsewhere"))
+            assert not self.do("advance", edge, Stepped(fingerprint="elsewhere"))
         else:
-            algorithm.advance(tree, edge, seen)
+            self.do("advance", edge, seen)
         return True
 
 
@@ -178,8 +212,16 @@ def any_of(name: str, dice: random.Random, c: float) -> Work:
 def whole_search(name: str, seed: int, workers: int, trouble: float, c: float) -> None:
     """Search and commit up to five times in an environment at random, and check all that holds of every search."""
     dice = random.Random(seed)
-    run = Harness(any_environment(dice), any_of(name, dice, c))
-    crowd = Crowd(run, dice, workers=workers, trouble=trouble)
+    environment, chance, luck = any_environment(dice), dice.random() < 0.4, dice.getstate()
+    made = any_of(name, dice, c)
+
+    def again() -> Work:
+        same = random.Random()
+        same.setstate(luck)
+        return any_of(name, same, c)
+
+    run = ChanceHarness(environment, made, dice) if chance else Harness(environment, made)
+    crowd = Crowd(run, dice, workers=workers, trouble=trouble, again=again)
     for _ in range(5):
         crowd.search()
         check_idle(run.tree)

@@ -104,7 +104,8 @@ class AgentCalls:
         return [await self._context(selection, child) for child in children if child is not None]
 
     async def _context(self, selection: Selection, node: Node, *, confirms: bool = False) -> Context:
-        return await self._attempt.context(node, "value", selection=selection.id, draw=selection.draw, confirms=confirms)
+        draw = self._state.search.tree.open[selection.id].draw
+        return await self._attempt.context(node, "value", selection=selection.id, draw=draw, confirms=confirms)
 
     def _mark_write(self, proposal: Proposal, context: Context) -> Proposal:
         seen = context.observation

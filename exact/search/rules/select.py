@@ -51,7 +51,8 @@ SelectionRule = Callable[[Tree, Node], int]
 """Function that returns the index of the edge to follow at a node; -1 if none is open."""
 
 Ends = Literal["explore", "value"]
-"""How a visited end is scored. explore: as any other state. value: by its Q alone, because another visit shows nothing new (OpenSpiel)."""
+"""How a visited end is scored. explore: as any other state. value: by its Q alone, because another visit shows nothing new (OpenSpiel).
+In a stochastic environment another visit may show another outcome, so that an end is scored as any other state."""
 
 
 @dataclass(frozen=True)
@@ -97,16 +98,16 @@ def rule(
     """
     weight_of, by_prior = explore.weight, explore.by_prior
     explores = ends == "explore"
-    among_others = _among_others(by_prior, explores, disagreement_bonus)
+    among_others = _among_others(by_prior, disagreement_bonus)
     plain = by_prior and not disagreement_bonus
 
     def follow(tree: Tree, node: Node) -> int:
         weight = c * weight_of(node.visits + node.in_flight)
         if normalise:
             weight *= normalise(tree, node)  # the highest of (Q - low) / span + u is that of Q + span u
-        unseen = first_play(node)
+        unseen, free = first_play(node), explores or tree.stochastic
         if node.in_flight or not plain:
-            return among_others(node, weight, unseen)
+            return among_others(node, weight, unseen, free)
         top, found = -math.inf, -1
         for i, edge in enumerate(node.edges):  # the usual case, apart for speed
             if edge.closed:
@@ -114,7 +115,7 @@ def rule(
             visits = edge.visits
             if not visits:
                 score = unseen + weight * edge.prior
-            elif explores or (child := edge.child) is None or not child.terminated:
+            elif free or (child := edge.child) is None or not child.terminated:
                 score = edge.q + weight * edge.prior / (1 + visits)
             else:
                 score = edge.q
@@ -125,13 +126,14 @@ def rule(
     return follow
 
 
-def _among_others(by_prior: bool, explores: bool, disagreement_bonus: float) -> Callable[[Node, float, float], int]:
+def _among_others(by_prior: bool, disagreement_bonus: float) -> Callable[[Node, float, float, bool], int]:
     """Return the rule for states with selections in flight, with a disagreement bonus, or without priors.
 
-    It takes the node, the weight `c sqrt(N(s))` and the value of untried actions. An edge whose state is being worked on is passed over.
+    It takes the node, the weight `c sqrt(N(s))`, the value of untried actions, and whether ends are explored. An edge whose state is being
+    worked on is passed over.
     """
 
-    def follow(node: Node, weight: float, unseen: float) -> int:
+    def follow(node: Node, weight: float, unseen: float, free: bool) -> int:
         top, found = -math.inf, -1
         for i, edge in enumerate(node.edges):
             if edge.closed:
@@ -142,7 +144,7 @@ def _among_others(by_prior: bool, explores: bool, disagreement_bonus: float) -> 
                 if busy(edge):
                     continue
                 visits += edge.in_flight
-            if explores or not edge.visits or edge.child is None or not edge.child.terminated:
+            if free or not edge.visits or edge.child is None or not edge.child.terminated:
                 bonus = weight * (1 + disagreement_bonus * _disagreement(edge)) if disagreement_bonus else weight
                 if by_prior:
                     score += bonus * edge.prior / (1 + visits)

@@ -10,7 +10,7 @@ import pytest
 from exact.search.mcts import MCTS
 from exact.search.rules import select
 from tests.search.parity.recorded import Peer, peer
-from tests.search.parity.trees import BUDGETS, TREES, Counts, State, searched
+from tests.search.parity.trees import BUDGETS, CHANCE_TREES, TREES, Counts, State, searched, searched_by_chance
 
 
 @pytest.fixture(scope="module")
@@ -19,9 +19,13 @@ def openspiel(request: pytest.FixtureRequest) -> Iterator[Peer]:
         yield found
 
 
-def ours(tree: State, iterations: int, **parts: Any) -> Counts:
+def mcts(iterations: int, **parts: Any) -> MCTS:
     rule = select.rule(**{"first_play": select.zero, "ends": "value", **parts})
-    return searched(tree, MCTS(iterations=iterations, k=99, depth=99, rule=rule, revisit="repeat", merging="none"))
+    return MCTS(iterations=iterations, k=99, depth=99, rule=rule, revisit="repeat", merging="none")
+
+
+def ours(tree: State, iterations: int, **parts: Any) -> Counts:
+    return searched(tree, mcts(iterations, **parts))
 
 
 @pytest.mark.parametrize("budget", BUDGETS)
@@ -32,6 +36,17 @@ def test_each_rule_visits_what_openspiel_visits(openspiel: Peer, search: str, ex
         two = ours(TREES[name], budget, explore=explore, c=c)
         assert two.visits == one.visits, name
         assert two.q == pytest.approx(one.q, abs=1e-12), name
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("c", [0.3, 1.5])
+@pytest.mark.parametrize(("search", "explore"), [("chance_puct", select.PUCT), ("chance_uct", select.UCT)])
+def test_each_rule_visits_what_openspiel_visits_by_chance(openspiel: Peer, search: str, explore: Any, c: float, budget: int) -> None:
+    """Each step of an action has the same outcome for both: the actions and the outcomes are visited as often."""
+    for name, one in openspiel(search, c, budget).items():
+        two = searched_by_chance(CHANCE_TREES[name], mcts(budget, explore=explore, c=c))
+        assert two.visits == one.visits, name
+        assert {path: one.q[path] for path in two.q} == pytest.approx(two.q, abs=1e-12), name
 
 
 @pytest.mark.parametrize("other", [{"ends": "explore"}, {"first_play": select.parent_value}])

@@ -87,7 +87,8 @@ class Transition(msgspec.Struct, frozen=True, kw_only=True):
     """Result of one step. It has no reward: search never sees the benchmark's score."""
 
     observation: Observation | None
-    """Observation after the step. None if the step ended the episode: a terminated state is not observed."""
+    """Observation after the step. None if the step ended the episode and left nothing to see. An end that depends on chance gives one,
+    which the value function finds in `Context.end`."""
     terminated: bool = False
     """Whether the step ended the episode."""
     effects: tuple[SideEffect, ...] = ()

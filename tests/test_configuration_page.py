@@ -34,7 +34,7 @@ def test_every_search_option_has_an_effect_sentence_a_default_and_a_range(kind: 
     for name, what, start, effect in option_rows(kind):
         assert re.fullmatch(r"[\w`,].{20,}\.", effect), name
         if what != "see configuration.md" and name not in ("algorithm", "options"):
-            assert start.startswith("`") and re.match(r"`\w+`, `|(integer|number), (at least )?[\d.]+", what), name
+            assert start.startswith("`") and re.match(r"`\w+`, `|(integer|number), (at least |above )?[\d.]+", what), name
 
 
 @pytest.mark.parametrize("key", [key for key in EFFECTS if key not in ("algorithm", "options", "batch")])

@@ -11,7 +11,7 @@ from msgspec import Meta
 from exact.config.aliases import Amount, AtLeastOne, AtLeastZero, Share, Strict
 
 Scale = Annotated[float, Meta(ge=0, le=1e6)]
-Temperature = Annotated[float, Meta(ge=0.01, le=100)]
+Temperature = Annotated[float, Meta(gt=0, le=1e6)]
 
 
 class ScopeLimits(Strict, frozen=True, kw_only=True):

@@ -34,7 +34,7 @@ def test_each_setting_of_mcts_has_an_effect() -> None:
 
 
 def test_a_setting_outside_of_its_range_is_refused_when_a_search_is_made() -> None:
-    with pytest.raises(UsageError, match=r"^search\.temperature is 0\.0: give a number, 0\.01 to 100$"):
+    with pytest.raises(UsageError, match=r"^search\.temperature is 0\.0: give a number, above 0 to 1000000$"):
         algorithm(SearchConfig(temperature=0.0))
 
 

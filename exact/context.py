@@ -130,7 +130,9 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     history: tuple[Taken, ...] = ()
     """Steps from the task's start, oldest first. For a terminated or unseen node its last action is the last entry."""
     terminated: bool = False
-    """Whether the last action ended the episode. Nothing after it is visible."""
+    """Whether the last action ended the episode."""
+    end: Observation | None = None
+    """Observation that the environment gave with the end of the episode. None: it gave none, so equal ends of one action look the same."""
     data: str = ""
     """Final answer as the object that the task asks for, in JSON. Empty before the end and without such an object."""
     unseen: bool = False

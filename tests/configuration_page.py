@@ -1,6 +1,6 @@
-"""The reference of all configuration keys, docs/configuration.md, made from the docstrings in exact/config.
+"""The references of all configuration keys and of the search algorithms' options, made from the docstrings in exact/config.
 
-`python -m tests.configuration_page` writes it; tests/test_configuration_page.py checks it.
+`python -m tests.configuration_page` writes docs/configuration.md and docs/search_options.md; tests/test_configuration_page.py checks them.
 """
 
 from __future__ import annotations
@@ -8,15 +8,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from pathlib import Path
-from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from exact import config as package
-from exact.config import Config, ModelConfig, PolicyConfig, ScopeLimits, ValueConfig
+from exact.config import Config, ModelConfig, PolicyConfig, ScopeLimits, SearchConfig, ValueConfig
+from exact.config.ranges import words
+from exact.config.search import OPTIONS
+from exact.search.registry import BUILTIN
 
 PAGE = Path(__file__).parents[1] / "docs" / "configuration.md"
+OPTIONS_PAGE = PAGE.with_name("search_options.md")
 
 SHARED = {
     "arms": (PolicyConfig, "policy"),
@@ -72,27 +75,6 @@ def sections(kind: type[msgspec.Struct] = Config, path: str = "") -> Iterator[tu
             yield from sections(inner, name)
 
 
-def values(kind: Any) -> str:
-    """Return the values that a key takes, in words."""
-    origin, parts = get_origin(kind), get_args(kind)
-    if origin is Annotated:
-        bounds = parts[1]
-        low, high, above = bounds.ge, bounds.le, bounds.gt
-        name = "integer" if parts[0] is int else "number"
-        if high is not None:
-            return f"{name}, {low if low is not None else f'above {above}'} to {high}"
-        return f"{name}, at least {low}"
-    if origin in (Union, UnionType):
-        return " or ".join(values(part) for part in parts if part is not type(None))
-    if origin is Literal:
-        return ", ".join(f"`{part}`" for part in parts)
-    if origin is tuple:
-        return f"list of {values(parts[0])}" if get_origin(parts[0]) is not Literal else f"list of: {values(parts[0])}"
-    if origin is dict:
-        return "mapping"
-    return {str: "text", bool: "`true`, `false`", int: "integer", float: "number"}.get(kind, "section")
-
-
 def default(field: Any) -> str:
     """Return the default of a key as YAML writes it; a dash where the key must be given."""
     if field.default is msgspec.NODEFAULT and field.default_factory is msgspec.NODEFAULT:
@@ -122,12 +104,98 @@ def page() -> str:
                 if get_origin(field.type) is dict:
                     what = "sections by name"
             else:
-                what, start = values(hints[field.name]), default(field)
-            meaning = meaning.replace("|", r"\|").replace("None: ", "`null`: ")
+                what, start = words(hints[field.name], "`"), default(field)
+            meaning = as_cell(meaning)
             rows.append(f"| `{name}` | {what} | {start} | {meaning} |")
         lines.append("\n".join(rows) + "\n")
     return "\n".join(lines)
 
 
+OPTIONS_HEAD = """# Options of the search algorithms
+
+Every option of every search algorithm, with its effect, its default and its range. [algorithms.md](algorithms.md) compares the algorithms;
+[configuration.md](configuration.md) has the other keys of a configuration. A value outside of its range is an error that names the key, the
+value and the range.
+
+```yaml
+search: {algorithm: gumbel, iterations: 32, options: {considered: 8, sigma: visits}}
+```
+
+In Python, `settings` takes the keys of `search`:
+
+```python
+tree = exact.search_sync(environment, policy=policy, value=value, algorithm="gumbel", settings={"depth": 4, "options": {"considered": 8}})
+```
+
+On the command line it is `--set search.options.considered=8`.
+
+`python -m tests.configuration_page` writes this page from the types and docstrings in [exact/config/search.py](../exact/config/search.py).
+
+## Keys of `search`
+
+The second column lists the algorithms that read a key. The others ignore it. `explorer` reads the keys of `react`. These two simulate
+nothing, so workers and spare environments stay unused.
+
+| key | algorithms | values | default | effect |
+|---|---|---|---|---|"""
+RUNNER = ("algorithm", "workers", "order", "commit_by", "prefetch", "environments", "limits", "iteration")
+"""Keys of `search` that the runner reads for all algorithms."""
+
+
+def readers(key: str) -> list[str]:
+    """Return the names of the built-in algorithms that read a key of `search`."""
+
+    class Recording:
+        def __getattr__(self, name: str) -> Any:
+            read.append(name)
+            return 5 if name == "k" else getattr(given, name)
+
+    found = []
+    for name, build in BUILTIN.items():
+        read, given = list[str](), SearchConfig(algorithm=name)
+        made = build(Recording())  # type: ignore[arg-type]
+        if key in read and (key != "k" or made.k == 5):  # type: ignore[attr-defined]
+            found.append(name)
+    return found
+
+
+def algorithms_of(key: str) -> str:
+    """Return the second column of a key of `search`."""
+    named = list(BUILTIN) if key in RUNNER else readers(key)
+    left = [name for name in BUILTIN if name not in named]
+    if len(left) <= 3:
+        return f"all but {', '.join(left)}" if left else "all"
+    return ", ".join(name for name in named if name != "explorer")
+
+
+def as_cell(meaning: str) -> str:
+    """Return a docstring as a cell of a table, with YAML's word for None."""
+    return meaning.replace("|", r"\|").replace("None: ", "`null`: ")
+
+
+def option_rows(kind: type[msgspec.Struct]) -> Iterator[tuple[str, str, str, str]]:
+    """Yield name, values, default and effect of each option."""
+    texts, hints = docstrings()[kind.__name__], get_type_hints(kind, include_extras=True)
+    for field in msgspec.structs.fields(kind):
+        section = section_of(field.type) is not None
+        what, start = ("see configuration.md", "") if section else (words(hints[field.name], "`"), default(field))
+        yield field.name, what, start, as_cell(texts.get(field.name, ""))
+
+
+def options_page() -> str:
+    """Return the whole page of the search algorithms' options."""
+    lines = [OPTIONS_HEAD]
+    for name, what, start, effect in option_rows(SearchConfig):
+        column = algorithms_of(name)
+        effect = effect.removeprefix(f"{column}: ").replace("docs/search_options.md", "the tables below")
+        lines.append(f"| `{name}` | {column} | {what} | {start} | {effect[0].upper()}{effect[1:]} |")
+    for algorithm, kind in OPTIONS.items():
+        lines += [f"\n## `search.options` of {algorithm}\n", "| option | values | default | effect |", "|---|---|---|---|"]
+        lines += [f"| `{name}` | {' | '.join(cells)} |" for name, *cells in option_rows(kind)]
+    none = [name for name in BUILTIN if name not in OPTIONS]
+    return "\n".join([*lines, f"\n{', '.join(none[:-1])} and {none[-1]} take no `search.options`.\n"])
+
+
 if __name__ == "__main__":
     PAGE.write_text(page(), "utf-8")
+    OPTIONS_PAGE.write_text(options_page(), "utf-8")

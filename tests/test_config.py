@@ -190,7 +190,7 @@ cost = st.floats(0, 1e12)
 configs = st.builds(
     Config,
     name=text,
-    search=st.builds(SearchConfig, iterations=whole, c=cost, algorithm=st.sampled_from(["react", "greedy", "mcts"])),
+    search=st.builds(SearchConfig, iterations=whole, c=st.floats(0, 1e6), algorithm=st.sampled_from(["react", "greedy", "mcts"])),
     limits=st.builds(Limits, money=st.none() | cost, seconds=st.none() | cost, calls=st.none() | whole),
     models=st.builds(
         ModelsConfig,

@@ -80,7 +80,7 @@ def started_tasks(run: RunFolder, pattern: str | None) -> Sequence[Task]:
         raise unknown("task", pattern or "", [task.id for task in tasks])
     started = [task for task in fitting if (run.task_folder(task) / "journal.jsonl").exists()]
     if not started:
-        raise UsageError(f"no started task in {run.path}: {len(fitting)} match, and none was started")
+        raise UsageError(f"no started task in {run.path}: {len(fitting)} match, and none was started: `{run.resuming}` starts them")
     return started
 
 

@@ -96,7 +96,7 @@ async def _replays(agent: str, folder: RunFolder, config: Config, tasks: Sequenc
         for task in tasks:
             state = finished_state(folder, config, task)
             if state is None:
-                yield _Rescored(agent, task.id, before.get(task.id), None, "its attempt has not ended")
+                yield _Rescored(agent, task.id, before.get(task.id), None, f"its attempt has not ended: `{folder.resuming}` ends it")
                 continue
             rescored = await _rescore(agent, task, before.get(task.id), shared, folder, state)
             if rescored.replay is not None:

@@ -18,6 +18,7 @@ from exact.config.agents import PolicyConfig, ReflectionConfig, ValueConfig, Vie
 from exact.config.aliases import Strict, current, replacement, without_removed
 from exact.config.environments import BrowserConfig, SandboxConfig
 from exact.config.models import ModelsConfig
+from exact.config.ranges import refusal
 from exact.config.search import Limits, SearchConfig
 from exact.errors import UsageError, unknown
 from exact.plugins import distrust, is_plugin, trust
@@ -101,7 +102,7 @@ def _parsed(data: dict[str, Any], removed: Mapping[str, Any] = MappingProxyType(
     try:
         config = _with_judge(msgspec.convert(data, Config), data)
     except msgspec.ValidationError as error:
-        raise UsageError(f"configuration: {error}") from error
+        raise UsageError(f"configuration: {refusal(error, data, Config)}") from error
     if not removed:
         return config
     return RecordedConfig(**{name: getattr(config, name) for name in config.__struct_fields__}, removed=dict(removed))

@@ -87,7 +87,8 @@ class Transition(msgspec.Struct, frozen=True, kw_only=True):
     """Result of one step. It has no reward: search never sees the benchmark's score."""
 
     observation: Observation | None
-    """Observation after the step. None if the step ended the episode: a terminated state is not observed."""
+    """Observation after the step. None if the step ended the episode and left nothing to see. An end that depends on chance gives one,
+    which the value function finds in `Context.end`."""
     terminated: bool = False
     """Whether the step ended the episode."""
     effects: tuple[SideEffect, ...] = ()
@@ -253,10 +254,11 @@ class BaseEnvironment:
     """Properties of this environment. Default: no snapshots, not isolated, and evaluated if the class has an evaluator."""
 
     def __init_subclass__(cls) -> None:
-        """State whether the class has an evaluator, unless it states its capabilities itself."""
+        """State whether the class has an evaluator. Capabilities that it states itself do not claim one that is not there."""
         super().__init_subclass__()
-        if "capabilities" not in vars(cls) and "evaluate" in vars(cls):
-            cls.capabilities = msgspec.structs.replace(cls.capabilities, evaluates=True)
+        lacks, stated = cls.evaluate is BaseEnvironment.evaluate, cls.capabilities
+        if isinstance(stated, Capabilities) and (lacks or ("capabilities" not in vars(cls) and "evaluate" in vars(cls))):
+            cls.capabilities = msgspec.structs.replace(stated, evaluates=not lacks)
 
     async def reset(self, task: Task) -> Observation:
         """Bring the environment to the start of a task and return the first observation."""

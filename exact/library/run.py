@@ -68,7 +68,7 @@ class Run:
 
     def journal(self, task: str | None = None) -> list[AnyEvent]:
         """Return the events of an attempt, in order; `task` is its id, or None for the only one. Raises UsageError, JournalError."""
-        return list(read_journal(self._folder.task_folder(named(self.tasks, task)) / "journal.jsonl"))
+        return list(read_journal(self._folder.journal_of(named(self.tasks, task))))
 
     def state(self, task: str | None = None) -> AttemptState:
         """Return the state that an attempt's journal folds to. Raises UsageError, JournalError."""

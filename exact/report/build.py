@@ -49,9 +49,7 @@ def build_report(
     texts are cut. share: leave out screenshots and raw answers, and redact; `words` are removed too (default: `shared.html`). Raises
     JournalError if the journal is missing or the page cannot be written; UsageError if `most` is too small.
     """
-    folder = run.task_folder(task)
-    if not (folder / "journal.jsonl").exists():
-        raise JournalError(f"no journal of {task.id} in {run.path}: it was not started")
+    folder = run.journal_of(task).parent
     path = out or folder / ("shared.html" if share else "report.html")
     clean = _shareable(run, tuple(words)) if share else None
     write(path, fitted(run, task, screenshots=screenshots and not share, most=most, clean=clean))

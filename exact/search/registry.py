@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from exact.config import SearchConfig
+from exact.config.ranges import refusal
+from exact.config.search import OPTIONS, ABMCTSOptions, BeamOptions, FlatHalvingOptions, GumbelOptions, TotBFSOptions, TotDFSOptions
 from exact.errors import UsageError, unknown
 from exact.plugins import attribute, is_plugin
 from exact.search.base import Algorithm
@@ -19,6 +23,7 @@ from exact.search.rules import backup, candidates, final, select
 from exact.search.rules.posterior import Beta, Gaussian
 
 Build = Callable[[SearchConfig], Algorithm]
+T = TypeVar("T", bound=msgspec.Struct)
 
 GROUP = "exact.algorithms"
 
@@ -26,12 +31,16 @@ GROUP = "exact.algorithms"
 def algorithm(config: SearchConfig) -> Algorithm:
     """Return the algorithm that a configuration names.
 
-    Raises UsageError for an unknown name, or for an option the algorithm does not take.
+    Raises UsageError for an unknown name, a setting outside of its range, or an option that the algorithm does not take.
     """
-    build = BUILTIN.get(config.algorithm) or _brought(config.algorithm)
+    build, settings = BUILTIN.get(config.algorithm) or _brought(config.algorithm), msgspec.structs.asdict(config)
+    try:  # a configuration that was not parsed was not checked
+        msgspec.convert(settings, SearchConfig)
+    except msgspec.ValidationError as error:
+        raise UsageError(refusal(error, settings, SearchConfig, "search.")) from error
     if config.batch and config.algorithm not in BATCHING:
         raise UsageError(f"search.batch: {config.algorithm} does not evaluate siblings together; {' and '.join(BATCHING)} do")
-    if config.options and config.algorithm in PLAIN:
+    if config.options and config.algorithm in BUILTIN and config.algorithm not in OPTIONS:
         raise UsageError(f"search.options: {config.algorithm} takes none, but got {', '.join(config.options)}")
     return build(config)
 
@@ -88,15 +97,12 @@ def _gumbel(config: SearchConfig) -> Algorithm:
     from exact.search.algorithms.gumbel import Gumbel
     from exact.search.rules.improve import by_noise, by_visits
 
-    _known(config, "considered", "scale", "halving", "sigma", "noise")
-    options = {**{"sigma": "noise", "halving": "phases", "noise": 0.1, "scale": 0.0}, **config.options}
-    sigma, halving = _word(config, options, "sigma", "noise", "visits"), _word(config, options, "halving", "phases", "visits")
-    noise, scale = _amount(config, options, "noise"), _amount(config, options, "scale")
+    options = _options(config, GumbelOptions)
     return Gumbel(
-        sigma=by_noise(max(noise, 1e-3)) if sigma == "noise" else by_visits(),
-        considered=_count(config, "considered"),
-        scale=scale,
-        halving=halving,
+        sigma=by_noise(max(options.noise, 1e-3)) if options.sigma == "noise" else by_visits(),
+        considered=options.considered,
+        scale=options.scale,
+        halving=options.halving,
         expansion=config.expansion,
         **_walks(config),
     )
@@ -105,48 +111,32 @@ def _gumbel(config: SearchConfig) -> Algorithm:
 def _flat_halving(config: SearchConfig) -> Algorithm:
     from exact.search.algorithms.flat_halving import FlatHalving
 
-    _known(config, "considered")
-    return FlatHalving(most=_count(config, "considered"), iterations=config.iterations, **common(config))
+    return FlatHalving(most=_options(config, FlatHalvingOptions).considered, iterations=config.iterations, **common(config))
 
 
 def _abmcts(config: SearchConfig) -> Algorithm:
     from exact.search.algorithms.abmcts import ABMCTS
 
-    _known(config, "belief", "policies", "patience")
-    belief = _word(config, {"belief": "beta", **config.options}, "belief", "beta", "gaussian")
-    more = {name: count for name in ("policies", "patience") if (count := _count(config, name)) is not None}
-    walks = _walks(config)
+    options, walks = _options(config, ABMCTSOptions), _walks(config)
     del walks["k"]
-    return ABMCTS(belief=Beta() if belief == "beta" else Gaussian(), **more, **walks)
+    belief = Beta() if options.belief == "beta" else Gaussian()
+    return ABMCTS(belief=belief, policies=options.policies, patience=options.patience, **walks)
 
 
-def _word(config: SearchConfig, options: Mapping[str, Any], name: str, *choices: str) -> Any:
-    """Return an option that must be one of several words. Raises UsageError."""
-    if options[name] not in choices:
-        raise UsageError(f"search.options.{name} is {options[name]!r}: {config.algorithm} knows {', '.join(choices)}")
-    return options[name]
-
-
-def _amount(config: SearchConfig, options: Mapping[str, Any], name: str) -> float:
-    """Return an option that must be a number of at least 0. Raises UsageError."""
-    found = options[name]
-    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found < float("inf"):
-        raise UsageError(f"search.options.{name} is {found!r}: {config.algorithm} takes a number of at least 0")
-    return float(found)
-
-
-def _count(config: SearchConfig, name: str) -> int | None:
-    """Return an option that must be a whole number of at least 1, or None if it is not given. Raises UsageError."""
-    found = config.options.get(name)
-    if found is not None and (isinstance(found, bool) or not isinstance(found, int) or found < 1):
-        raise UsageError(f"search.options.{name} is {found!r}: {config.algorithm} takes a whole number of at least 1")
-    return found
+def _options(config: SearchConfig, kind: type[T]) -> T:
+    """Return `search.options` as an algorithm's own type. Raises UsageError for an unknown option, or a value that does not fit."""
+    known = [field.name for field in msgspec.structs.fields(kind)]
+    for key in config.options:
+        if key not in known:
+            raise unknown(f"option of {config.algorithm}", key, known)
+    try:
+        return msgspec.convert(config.options, kind)
+    except msgspec.ValidationError as error:
+        raise UsageError(refusal(error, config.options, kind, "search.options.")) from error
 
 
 def common(config: SearchConfig) -> dict[str, Any]:
-    """Return the parameters of Work, which every tree-growing algorithm takes. Raises UsageError."""
-    if config.temperature <= 0:
-        raise UsageError(f"search.temperature is {config.temperature:g}: set it above 0; the closer to it, the surer are the priors")
+    """Return the parameters of Work, which every tree-growing algorithm takes."""
     return {
         "k": config.k,
         "retries": config.retries,
@@ -194,36 +184,8 @@ def _lookahead(config: SearchConfig) -> dict[str, Any]:
     }
 
 
-def _choice(config: SearchConfig, name: str, *choices: str) -> Any:
-    """Return an option that must be one of several words; by default the first. Raises UsageError."""
-    _known(config, name)
-    found = config.options.get(name, choices[0])
-    if found not in choices:
-        raise UsageError(f"search.options.{name} is {found!r}: {config.algorithm} knows {', '.join(choices)}")
-    return found
-
-
-def _share(config: SearchConfig, name: str, default: float) -> float:
-    """Return an option that must be a number in [0, 1]. Raises UsageError."""
-    _known(config, name)
-    found = config.options.get(name, default)
-    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found <= 1:
-        raise UsageError(f"search.options.{name} is {found!r}: {config.algorithm} takes a number in [0, 1]")
-    return float(found)
-
-
-def _known(config: SearchConfig, *names: str) -> None:
-    """Raise UsageError for an option that the algorithm does not take."""
-    for key in config.options:
-        if key not in names:
-            raise unknown(f"option of {config.algorithm}", key, names)
-
-
 BATCHING = ("beam", "tot_bfs")
 """Algorithms that can evaluate siblings together."""
-
-PLAIN = ("react", "explorer", "greedy", "mcts", "best_first", "best_of_n")
-"""Algorithms without options."""
 
 
 def _react(config: SearchConfig) -> Algorithm:
@@ -253,21 +215,21 @@ def _best_of_n(config: SearchConfig) -> Algorithm:
 def _beam(config: SearchConfig) -> Algorithm:
     from exact.search.algorithms.beam import Beam
 
-    score = _choice(config, "score", "state", "cumulative")
+    score = _options(config, BeamOptions).score
     return Beam(breadth=config.breadth, batch=config.batch, score=score, **_lookahead(config))
 
 
 def _tot_bfs(config: SearchConfig) -> Algorithm:
     from exact.search.algorithms.tot import TotBFS
 
-    rating = _choice(config, "rating", "value", "vote")
+    rating = _options(config, TotBFSOptions).rating
     return TotBFS(breadth=config.breadth, batch=config.batch, rating=rating, **_lookahead(config))
 
 
 def _tot_dfs(config: SearchConfig) -> Algorithm:
     from exact.search.algorithms.tot import TotDFS
 
-    return TotDFS(threshold=_share(config, "threshold", 0.2), **_lookahead(config))
+    return TotDFS(threshold=_options(config, TotDFSOptions).threshold, **_lookahead(config))
 
 
 BUILTIN: dict[str, Build] = {

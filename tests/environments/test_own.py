@@ -3,6 +3,7 @@ import sys
 
 import pytest
 
+import exact
 from exact.cli.main import main
 from exact.environments.check import check, suite
 from exact.environments.own import is_own, own_environments
@@ -178,3 +179,15 @@ async def test_a_name_that_is_not_registered_is_not_ones_own():
     assert not is_own("miniwob")
     with pytest.raises(UsageError, match=r"registers 'lamp' in the entry points exact\.environments"):
         await pressed("lamp")
+
+
+@pytest.mark.parametrize(
+    ("stated", "judges", "claims"), [(None, True, True), (None, False, False), (True, False, False), (False, True, False)]
+)
+def test_a_class_claims_an_evaluator_only_if_it_has_one(stated, judges, claims):
+    members = {} if stated is None else {"capabilities": exact.Capabilities(fidelity="replay", isolated=True, evaluates=stated)}
+    if judges:
+        members["evaluate"] = lambda self, outcome: None
+    made = type("Made", (exact.BaseEnvironment,), members)
+    assert made.capabilities.evaluates is claims and made.capabilities.isolated is (stated is not None)
+    assert type("Below", (made,), {}).capabilities.evaluates is claims

@@ -89,6 +89,42 @@ async def test_an_action_is_worth_the_mean_of_what_comes(kind: type[Coins]) -> N
         assert sum(each[name] for each in found) / 8 == pytest.approx(chance, abs=4 * error), name
 
 
+class Ending(Coins):
+    """A flip ends the episode, and shows what lies there or nothing."""
+
+    shows = True
+
+    async def step(self, action: exact.Action) -> Transition:
+        came = (await super().step(action)).observation
+        return Transition(observation=came if self.shows else None, terminated=True)
+
+
+class Dark(Ending):
+    shows = False
+
+
+class EndWorth:
+    """Tells ends apart by what the environment gave with them."""
+
+    def __init__(self) -> None:
+        self.told = set[tuple[str, str]]()
+
+    async def evaluate(self, context: exact.Context) -> Evaluation:
+        if not context.terminated:
+            return Evaluation(value=0.5)
+        self.told.add((context.observation.text, context.end.text if context.end else ""))
+        return Evaluation(value=0.5 if context.end is None else float("gold" in context.end.text))
+
+
+@pytest.mark.parametrize(("kind", "shown"), [(Ending, {"There is gold.", "There is sand."}), (Dark, {""})])
+async def test_a_value_function_is_told_what_an_end_showed_and_no_more(kind: type[Coins], shown: set[str]) -> None:
+    value = EndWorth()
+    tree = await exact.search(kind, policy=Flip(), value=value, iterations=300, settings={"c": 8.0})
+    assert value.told == {("There is nothing.", text) for text in shown}, "and the state before it"
+    expected = CHANCES if kind is Ending else dict.fromkeys(CHANCES, 0.5)
+    assert worths(tree) == {name: pytest.approx(worth, abs=0.17) for name, worth in expected.items()}
+
+
 class Doors(exact.BaseEnvironment):
     """Gold lies behind one of two doors, at each reset behind another. Listening tells which one, 85 times in 100."""
 
@@ -138,6 +174,22 @@ async def test_what_was_not_declared_is_noticed_once_and_said(tmp_path: Path, ca
         assert "another outcome of the action, which came" in next((tmp_path / kind.__name__).glob("tasks/*/report.html")).read_text()
         assert sum("declare `deterministic=False`" in each.message for each in caplog.records) == said
         caplog.clear()
+
+
+class Sure(Presumed):
+    """Each flip finds the same, and taking it ends the episode."""
+
+    async def step(self, action: exact.Action) -> Transition:
+        self.dice = random.Random(0)
+        return await super().step(action)
+
+
+async def test_an_end_that_came_as_it_was_foreseen_is_no_chance(caplog: pytest.LogCaptureFixture) -> None:
+    config = Config.parse({"search": {"iterations": 20, "depth": 2}, "limits": {"actions": 2}, "reflection": {"kind": "none"}})
+    task, agent = Task(id="coins/one", instruction="Take gold."), exact.Agent(policy=Flip(), value=Worth())
+    solution = await exact.solve(task, agent=agent, config=config, environments=Sure)
+    assert solution.tree.root.terminated and not solution.tree.stochastic
+    assert not [each.message for each in caplog.records if "different states" in each.message]
 
 
 def test_the_ice_is_left_for_the_bridge() -> None:

@@ -18,6 +18,7 @@ from exact.context import Context, Evaluation, Proposal
 from exact.environments.base import Transition
 from exact.environments.toy.factory import TOY_ACTIONS, ToyEnvironment, ToyFactory
 from exact.environments.toy.known import ToyEdge, ToyGraph, ToyState, bandit, chain, form
+from exact.observation import Observation
 from exact.runs.journal import events as ev
 from exact.runs.runner import Runner
 from exact.search import registry
@@ -175,6 +176,20 @@ async def test_notes_of_rollout_steps_are_shown_when_its_end_is_evaluated(monkey
     runner, made = scripted(tmp_path, chain(4), at_root("proposals"), rollout(2))
     await runner.run()
     assert [taken.note for taken in made[0].judged[0].history] == ["half of it"] * 2
+
+
+async def test_an_end_of_a_rollout_shows_what_the_environment_gave_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    step = ToyEnvironment.step
+
+    async def showing(environment: ToyEnvironment, action: Action) -> Transition:
+        came = await step(environment, action)
+        return msgspec.structs.replace(came, observation=Observation(text="the end")) if came.terminated else came
+
+    monkeypatch.setattr(ToyEnvironment, "step", showing)
+    runner, made = scripted(tmp_path, chain(2), at_root("proposals"), rollout(9))
+    await runner.run()
+    judged = made[0].judged[0]
+    assert judged.terminated and judged.end is not None and (judged.end.text, judged.observation.text == "the end") == ("the end", False)
 
 
 async def test_a_killed_rollout_resumes_at_its_last_step(tmp_path: Path) -> None:

@@ -177,7 +177,8 @@ installed packages.
 
 The code is in [exact/search](../exact/search): `mcts.py` holds the default search, `algorithms/` the others, and `rules/` the selection,
 backup, stopping and final-choice rules. PUCT is computed in [rules/select.py](../exact/search/rules/select.py). The design and its
-conventions are in [design/search.md](design/search.md). `search.options` holds the keys that only one algorithm takes.
+conventions are in [design/search.md](design/search.md). [search_options.md](search_options.md) has every option of every algorithm, with
+its effect, default and range.
 
 To add an algorithm, subclass `exact.search.work.Work` and register it in the entry point group `exact.algorithms`. An example is
 [examples/own_algorithm](../examples/own_algorithm), run by [examples/04_own_algorithm.py](../examples/04_own_algorithm.py).

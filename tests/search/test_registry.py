@@ -33,8 +33,8 @@ def test_each_setting_of_mcts_has_an_effect() -> None:
     assert narrow.tree.root.edges[1].visits < wide.tree.root.edges[1].visits
 
 
-def test_impossible_settings_are_reported_when_a_search_is_made() -> None:
-    with pytest.raises(UsageError, match=r"search\.temperature is 0"):
+def test_a_setting_outside_of_its_range_is_refused_when_a_search_is_made() -> None:
+    with pytest.raises(UsageError, match=r"^search\.temperature is 0\.0: give a number, above 0 to 1000000$"):
         algorithm(SearchConfig(temperature=0.0))
 
 

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from exact.config import SearchConfig
+from exact.config.search import OPTIONS
 from exact.context import Evaluation
 from exact.errors import UsageError
 from exact.search.base import Done, Result, Selection, Valued, Wait
@@ -49,6 +50,20 @@ EFFECTS: dict[str, tuple[Settings, Any, Any]] = {
     "options": ({"algorithm": "gumbel"}, {}, {"scale": 3.0}),
 }
 """Setting, what else is set, and two values that must differ in effect."""
+OPTION_EFFECTS: dict[str, dict[str, tuple[Settings, Any, Any]]] = {
+    "beam": {"score": ({"iterations": 25}, "state", "cumulative")},
+    "tot_bfs": {"rating": ({"iterations": 25}, "value", "vote")},
+    "gumbel": {
+        "considered": ({}, 1, 3),
+        "scale": ({}, 0.0, 3.0),
+        "halving": ({}, "phases", "visits"),
+        "sigma": ({}, "noise", "visits"),
+        "noise": ({"evaluations": 1}, 0.01, 5.0),
+    },
+    "flat_halving": {"considered": ({}, 1, 3)},
+    "abmcts": {"belief": ({}, "beta", "gaussian"), "policies": ({}, 1, 2), "patience": ({}, 1, 4)},
+    "tot_dfs": {"threshold": ({"iterations": 25}, 0.0, 0.9)},
+}
 ELSEWHERE = {
     "workers": "tests/runs/attempt/test_order.py",
     "order": "tests/runs/attempt/test_order.py",
@@ -74,10 +89,10 @@ class Judged(Harness):
         return Valued(evaluation=Evaluation(value=noisy, samples=(noisy, noisy), disagreement=spread, between=spread, within=spread / 2))
 
 
-def trace(settings: Settings, seed: int) -> list[str]:
+def trace(settings: Settings, seed: int, kind: type[Harness] = Judged) -> list[str]:
     """Search and commit with three workers of whom each seventh piece of work fails. Return all that the search asked and decided."""
     dice, said = random.Random(seed), list[str]()
-    run = Judged(any_environment(dice), algorithm(SearchConfig(**settings)))
+    run = kind(any_environment(dice), algorithm(SearchConfig(**settings)))
     tree, opened, number = run.tree, list[Selection](), 0
     for _ in range(3):
         for _ in range(2000):
@@ -113,6 +128,16 @@ def test_a_setting_changes_what_a_search_does(name: str) -> None:
 
 def test_every_setting_is_here() -> None:
     assert {field.name for field in msgspec.structs.fields(SearchConfig)} == {*EFFECTS, *ELSEWHERE}
+    assert {name: {field.name for field in msgspec.structs.fields(kind)} for name, kind in OPTIONS.items()} == {
+        name: set(options) for name, options in OPTION_EFFECTS.items()
+    }
+
+
+@pytest.mark.parametrize(("name", "option"), [(name, option) for name, options in OPTION_EFFECTS.items() for option in options])
+def test_an_option_changes_what_its_algorithm_does(name: str, option: str) -> None:
+    more, *values = OPTION_EFFECTS[name][option]
+    one, other = ({**BASE, **more, "algorithm": name, "options": {option: value}} for value in values)
+    assert any(trace(one, seed, kind) != trace(other, seed, kind) for seed in range(20) for kind in (Judged, Harness))
 
 
 def test_an_option_that_an_algorithm_does_not_have_is_refused() -> None:

@@ -139,6 +139,7 @@ def question_digest(kind: str, context: Context, *more: object) -> str:
         context.observation.fingerprint,
         context.terminated,
         *(["unseen"] if context.unseen else ()),
+        *([context.end.fingerprint] if context.end else ()),
         *([context.observation.marked] if context.observation.marked else ()),
         [taken.action.key for taken in context.tried],
         [reflection.id for reflection in context.reflections],

@@ -51,7 +51,7 @@ def waypoints(node: Node) -> list[Waypoint]:
 def agent_context(state: AttemptState, blobs: Blobs, task: Task, node: Node, moment: AskMoment, selection: int = -1) -> Context:
     """Return what a policy or a value function is shown at a node.
 
-    A terminated or unseen node shows the observation before it.
+    A terminated or unseen node shows the observation before it. What the environment gave with an end is the context's `end`.
     """
     history = _history(state, blobs, node)
     observation = history[-1].observation if node.leaf and history else blobs.get_observation(node.observation, node.screenshot)
@@ -62,9 +62,16 @@ def agent_context(state: AttemptState, blobs: Blobs, task: Task, node: Node, mom
         observation=observation,
         history=history,
         terminated=node.terminated and bool(history),
+        end=blobs.get_observation(node.observation, node.screenshot) if node.terminated and history and node.observation else None,
         unseen=node.unseen and not node.terminated and bool(history),
         tried=tuple(
-            Taken(observation=observation, action=e.action, rationale=e.rationale, error=e.closed if is_refused(e) else "", note=e.closed)
+            Taken(
+                observation=observation,
+                action=e.action,
+                rationale=e.rationale,
+                error=e.closed.removeprefix("action: ") if is_refused(e) else "",
+                note=e.closed,
+            )
             for e in (node.edges[i] for i in moment.tried)
         ),
         steps_left=None if left is None else max(0, left - (node.depth - moment.root_depth)),

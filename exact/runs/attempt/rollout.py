@@ -130,12 +130,13 @@ class Rollouts:
             return msgspec.structs.replace(before, tried=(*before.tried, taken))
         unseen = _unseen(step)
         left = None if before.steps_left is None else max(0, before.steps_left - 1)
-        observation = before.observation if unseen else self._attempt.blobs.get_observation(step.observation, step.screenshot)
+        came = self._attempt.blobs.get_observation(step.observation, step.screenshot) if step.observation else None
         return msgspec.structs.replace(
             before,
-            observation=observation,
+            observation=before.observation if unseen or came is None else came,
             history=(*before.history, taken),
             terminated=step.terminated,
+            end=came if step.terminated else None,
             unseen=unseen and not step.terminated,
             tried=(),
             steps_left=left,

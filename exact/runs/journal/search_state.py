@@ -295,7 +295,7 @@ class SearchState:
         )
         self.drifts.clear()
         is_subtree_kept = self.algorithm.advance(self.tree, event.edge, seen)
-        if self.tree.presumed and not is_subtree_kept and foreseen is not None and not foreseen.unseen:
+        if self.tree.presumed and alike is None and foreseen is not None and not foreseen.unseen:
             self._expect_chance()  # a simulated and a committed step led apart
         if is_subtree_kept and self.tree.root is foreseen and not self.tree.root.leaf:
             self.plan = rest

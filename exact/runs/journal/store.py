@@ -245,6 +245,19 @@ class RunFolder:
         name = re.sub(r"[^A-Za-z0-9_.=-]+", "_", task.id)[:80]
         return self.path / "tasks" / f"{name}-{hashlib.sha256(task.id.encode()).hexdigest()[:8]}"
 
+    def journal_of(self, task: Task) -> Path:
+        """Return the journal of a task's attempt. Raises JournalError if it was not started."""
+        path = self.task_folder(task) / "journal.jsonl"
+        if not path.exists():
+            raise JournalError(f"no journal of {task.id} in {self.path}: it was not started: `{self.resuming}` starts it")
+        return path
+
+    @property
+    def resuming(self) -> str:
+        """Command that resumes the run, or the benchmark that it belongs to."""
+        bench = self.path.parent.parent
+        return f"exact bench --resume --out {bench}" if (bench / "bench.json").exists() else f"exact resume {self.path}"
+
     def results(self) -> Iterator[ResultLine]:
         """Yield the finished attempts, without a torn last line. Raises JournalError where another line is invalid."""
         return read_lines(self.path / "results.jsonl", ResultLine)

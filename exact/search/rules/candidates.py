@@ -40,7 +40,11 @@ def tempered(proposals: Sequence[Proposal], temperature: float) -> tuple[Proposa
         return tuple(proposals)
     if temperature <= 0:
         raise ValueError(f"a prior temperature must be above 0, not {temperature}")
-    return _scaled([msgspec.structs.replace(p, prior=p.prior ** (1.0 / temperature)) for p in proposals])
+    power = 1.0 / temperature
+    priors = [p.prior**power for p in proposals]
+    if proposals and not any(priors) and (top := max(p.prior for p in proposals)) > 0:  # all are too small for a float
+        priors = [(p.prior / top) ** power for p in proposals]
+    return _scaled([msgspec.structs.replace(p, prior=prior) for p, prior in zip(proposals, priors, strict=True)])
 
 
 def _scaled(proposals: Sequence[Proposal]) -> tuple[Proposal, ...]:

@@ -107,8 +107,8 @@ def test_each_option_has_an_effect(name: str, option: str, one: object, other: o
     "name, options, says",
     [
         ("tot_dfs", {"treshold": 0.5}, "did you mean 'threshold'"),
-        ("tot_dfs", {"threshold": 2}, r"a number in \[0, 1\]"),
-        ("tot_bfs", {"rating": "votes"}, "tot_bfs knows value, vote"),
+        ("tot_dfs", {"threshold": 2}, "search.options.threshold is 2: give a number, 0 to 1"),
+        ("tot_bfs", {"rating": "votes"}, "search.options.rating is votes: give one of value, vote"),
         ("best_first", {"score": "state"}, "best_first takes none"),
     ],
 )

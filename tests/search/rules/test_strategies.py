@@ -159,6 +159,14 @@ def test_temperature_sharpens_or_flattens_the_priors(temperature: float, prior: 
     assert run.tree.root.edges[0].prior == pytest.approx(prior)
 
 
+@pytest.mark.parametrize("temperature", [0.01, 0.001, 1e-9, 5e-324])
+def test_a_low_temperature_leaves_the_likeliest(temperature: float) -> None:
+    run = Harness(chain(3), mcts(temperature=temperature, iterations=9))
+    run.meet(run.select())
+    run.tell(run.select(), proposed(a=0.3, b=0.4, c=0.3))
+    assert [edge.prior for edge in run.tree.root.edges] == pytest.approx([0.0, 1.0, 0.0])
+
+
 def widened(iterations: int, **settings: Any) -> Harness:
     """Return a search that requests one new action at a time."""
     arms = {f"x{i}": ToyEdge(to="end") for i in range(20)}

@@ -11,7 +11,8 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from exact.config import SearchConfig
-from exact.errors import UsageError, unknown
+from exact.errors import ExactError, UsageError, unknown
+from exact.parts import check_part, described, shown
 from exact.plugins import attribute, is_plugin
 from exact.search.base import Algorithm
 from exact.search.mcts import MCTS
@@ -28,17 +29,32 @@ def algorithm(config: SearchConfig) -> Algorithm:
 
     Raises UsageError for an unknown name, or for an option the algorithm does not take.
     """
-    build = BUILTIN.get(config.algorithm) or _brought(config.algorithm)
+    build = BUILTIN.get(config.algorithm)
     if config.batch and config.algorithm not in BATCHING:
         raise UsageError(f"search.batch: {config.algorithm} does not evaluate siblings together; {' and '.join(BATCHING)} do")
     if config.options and config.algorithm in PLAIN:
         raise UsageError(f"search.options: {config.algorithm} takes none, but got {', '.join(config.options)}")
-    return build(config)
+    return build(config) if build else _made(config)
 
 
 def names() -> list[str]:
     """Return the names of all algorithms: built-in ones, then those of other packages."""
     return [*BUILTIN, *(entry.name for entry in entry_points(group=GROUP) if entry.name not in BUILTIN)]
+
+
+def _made(config: SearchConfig) -> Algorithm:
+    """Return the algorithm that a factory of another package makes. Raises UsageError."""
+    key, build = f"search.algorithm: {config.algorithm}", _brought(config.algorithm)
+    try:
+        made = build(config)
+    except ExactError:
+        raise
+    except Exception as error:
+        raise UsageError(f"{key} cannot be made from a SearchConfig: {described(error)}") from error
+    check_part(key, made, "ask", "tell", "release", "forecast", "advance", "refuse", "decide", verb="gives")
+    if not isinstance(getattr(made, "simulates", None), bool):
+        raise UsageError(f"{key} gives {shown(made)}, whose simulates is not set: set it to True or False")
+    return made
 
 
 def _brought(name: str) -> Build:

@@ -1,10 +1,23 @@
-"""Algorithms and memories of a user's own, each with one fault."""
+"""Algorithms, memories and models of a user's own, each with one fault."""
 
 import exact
 
 
 class Mine(exact.MCTS):
     pass
+
+
+class Dice(Mine):
+    """An algorithm that forgets the seed."""
+
+    draws = iter(range(100))
+
+    def ask(self, tree):
+        return exact.Done(reason=f"after {next(self.draws)} draws")
+
+
+def dice(config):
+    return Dice(k=config.k, iterations=config.iterations, depth=config.depth)
 
 
 def boom(*_, **__):
@@ -67,3 +80,26 @@ close_raises, close_awaitable = noting("close", boom), noting("close", awaitable
 
 def memory_class():
     return Notes
+
+
+class Chat:
+    name, price = "own/chat", None
+
+    def __init__(self, model):
+        self.model = model
+
+    async def complete(self, request):
+        return None
+
+    close = awaitable
+
+
+def chatting(method, fault):
+    return type("Odd", (Chat,), {method: fault})
+
+
+complete_raises, complete_plain, hang_up = chatting("complete", boom), chatting("complete", nothing), chatting("close", boom)
+
+
+def model_class(model):
+    return Chat

@@ -1,4 +1,4 @@
-"""Algorithms and memories of a user's own, with faults: as tests/library/test_own_parts.py for the other parts."""
+"""Algorithms, memories and models of a user's own, with faults: as tests/library/test_own_parts.py for the other parts."""
 
 import asyncio
 
@@ -67,6 +67,11 @@ async def test_what_is_not_an_algorithm_is_refused_before_work_begins(name, says
         await attempted(search={"algorithm": f"{MODULE}:{name}"})
 
 
+async def test_an_algorithm_that_cannot_be_repeated_is_told_to_use_the_seed():
+    with pytest.raises(exact.JournalError, match=r"or by an algorithm that draws random numbers without the seed of its tree$"):
+        await attempted(search={"algorithm": f"{MODULE}:dice"})
+
+
 def remembered(name):
     return attempted(search={"iterations": 3}, reflection={"kind": "builtin", "threshold": 0.0, "memory": f"{MODULE}:{name}"})
 
@@ -104,3 +109,33 @@ async def test_a_memory_that_does_not_learn_or_close_costs_no_attempt(name, capl
 async def test_what_is_not_a_memory_is_refused_before_work_begins(name, says):
     with pytest.raises(exact.UsageError, match=f"^reflection.memory: {MODULE}:{name} .*{says}"):
         await remembered(name)
+
+
+async def asked(name):
+    model = {"model": "small", "provider": f"{MODULE}:{name}"}
+    sections = {"policy": {"kind": "llm", "samples": 1}, "value": {"kind": "constant"}, "models": {"policy": model}}
+    config = exact.Config.parse({"search": {"iterations": 2}, "reflection": {"kind": "none"}, **sections})
+    return await exact.solve_many(TASKS, agent=config, environments=Number)
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("Chat", "complete: Chat returned None: expected ChatAnswer"),
+        ("complete_raises", "complete: Odd raised ValueError: boom (own_algorithms.py, line "),
+        ("complete_plain", "complete: Odd returned None from a plain function: write `async def`"),
+        ("hang_up", "complete: Odd returned None: expected ChatAnswer"),
+    ],
+)
+async def test_a_faulty_model_fails_each_attempt(name, says, caplog):
+    for each in await asked(name):
+        assert (each.result.status, each.score) == ("failed", None) and f"model.{says}" in each.result.reason
+    assert ("model.close: Odd raised ValueError: boom" in caplog.text) == (name == "hang_up")
+
+
+@pytest.mark.parametrize(
+    ("name", "says"), [("model_class", "gives the class Chat"), ("Notes", "cannot be made"), ("ask_none", "cannot be made")]
+)
+async def test_what_is_not_a_model_is_refused_before_work_begins(name, says):
+    with pytest.raises(exact.UsageError, match=says):
+        await asked(name)

@@ -203,7 +203,10 @@ class AttemptState:
         An ask changes the tree, so the algorithm is asked again, and must answer as it did. Raises JournalError.
         """
         if isinstance(event, ev.Asked) and self.search.ask_again(event) != event.answer:
-            raise JournalError(f"at {event.t:.3f} s the search asks for other work than it did: recorded by another version of exact")
+            raise JournalError(
+                f"at {event.t:.3f} s the search asks for other work than it did: recorded by another version of exact, or by an algorithm "
+                "that draws random numbers without the seed of its tree"
+            )
         self.apply(event)
 
     def _attributed(self, event: StepEvent, node: int) -> StepEvent:

@@ -16,7 +16,8 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-from exact.errors import UsageError, unknown
+from exact.errors import ExactError, UsageError, unknown
+from exact.parts import described
 
 _ATTRIBUTE = re.compile(r"([\w./-]+\.py|[A-Za-z_][\w.]+):[A-Za-z_]\w*")
 _trusted = set[str]()
@@ -93,9 +94,11 @@ def make_plugin(key: str, kind: str, group: str, options: Mapping[str, Any]) -> 
     made = attribute(key, kind, group)
     try:
         return made(**options)
-    except TypeError as error:
+    except ExactError:
+        raise
+    except Exception as error:
         given = ", ".join(options) or "none"
-        raise UsageError(f"{key}: {kind} cannot be made ({error}): options given: {given}") from error
+        raise UsageError(f"{key}: {kind} cannot be made ({described(error)}): options given: {given}") from error
 
 
 def attribute(key: str, kind: str, group: str) -> Any:

@@ -25,6 +25,7 @@ from exact.errors import AnswerError, UsageError
 from exact.models.base import ChatModel, ChatRequest, Sampling
 from exact.models.open import model_for
 from exact.observation import Observation
+from exact.parts import check_part
 from exact.plugins import attribute, make_plugin
 from exact.prompts.ask import ask, asks
 from exact.prompts.library import render_prompt
@@ -51,6 +52,17 @@ class Agent:
     """Whether a component uses the benchmark's own score. Every table marks such an agent."""
     episode_scores: EpisodeScores | None = None
     """Table in which an oracle's environments record scores. None for other agents."""
+
+    def __post_init__(self) -> None:
+        """Raise UsageError for a part that is a class, or lacks the method of its contract."""
+        for policy in (self.policy, *self.policies):
+            check_part("policy", policy, "propose")
+        check_part("value", self.value, "evaluate")
+        for role, part, method in (
+            ("reflector", self.reflector, "reflect"), ("comparator", self.comparator, "compare"), ("detector", self.detector, "marks"),
+        ):  # fmt: skip
+            if part is not None:
+                check_part(role, part, method)
 
     def informed_factory(self, environments: EnvironmentFactory) -> EnvironmentFactory:
         """Return the factory to attempt tasks with.

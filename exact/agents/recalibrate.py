@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from exact.agents.base import ValueFunction, evaluate_all
+from exact.agents.base import ValueFunction, evaluate, evaluate_all
 from exact.context import Context, Evaluation
 from exact.errors import UsageError
 from exact.untrusted import read_bounded
@@ -66,7 +66,7 @@ class RecalibratedValue:
 
         Raises ModelError.
         """
-        return self._through(await self._value.evaluate(context))
+        return self._through(await evaluate(self._value, context))
 
     async def evaluate_all(self, contexts: Sequence[Context]) -> tuple[Evaluation, ...]:
         """Return the recalibrated evaluations of siblings, in order.

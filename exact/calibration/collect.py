@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from exact.agents.base import Policy
+from exact.agents.base import Policy, propose
 from exact.agents.roles import value_roles
 from exact.calibration.measure import Prediction
 from exact.config import Config, ValueConfig, load_recorded
@@ -186,7 +186,7 @@ async def _finish(environment: Environment, seen: Context, policy: Policy, cap: 
     """Take the policy's first proposal until the episode ends, nothing is proposed or the cap is reached. Return the actions."""
     done = list[str]()
     while len(done) < cap:
-        proposals = await policy.propose(seen, environment.actions, 1)
+        proposals = await propose(policy, seen, environment.actions, 1)
         if not proposals:
             break
         action = proposals[0].action

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
+import logging
 from collections.abc import AsyncIterator, Callable, Collection, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any, cast
 
 from exact.action import Action, ActionSpace
 from exact.environments.base import Capabilities, Environment, EnvironmentFactory, Fork, ForkableFactory, Snapshot, Transition
-from exact.errors import ActionError, EnvironmentFailure, EvaluatorError
+from exact.errors import ActionError, EnvironmentFailure, EvaluatorError, UsageError
 from exact.observation import Observation
-from exact.parts import calling, expect
+from exact.parts import Misfit, awaited, calling, expect, is_own, misfit, name_of, shown, without_result
 from exact.task import Outcome, Score, Task
 
 Note = Callable[[str], None]
@@ -23,35 +25,55 @@ class _Odd(EnvironmentFailure):
 
 def guarded_factory(environments: EnvironmentFactory, note: Note) -> EnvironmentFactory:
     """Return a factory of guarded environments. It forks if the given one does."""
-    return _GuardedForks(environments, note) if isinstance(environments, ForkableFactory) else _GuardedFactory(environments, note)
+    notes = _Notes(note)
+    return _GuardedForks(environments, notes) if isinstance(environments, ForkableFactory) else _GuardedFactory(environments, notes)
+
+
+class _Notes:
+    """Failures after which an attempt continues. Each of the user's own class is a warning too, once."""
+
+    def __init__(self, note: Note) -> None:
+        self._note, self._warned = note, set[str]()
+
+    def __call__(self, part: object, error: EnvironmentFailure) -> None:
+        self._note(text := str(error))
+        if is_own(part) and text not in self._warned:
+            self._warned.add(text)
+            logging.getLogger("exact").warning("%s; the attempt goes on without it", text)
 
 
 class _GuardedFactory:
     """Factory of guarded environments."""
 
-    def __init__(self, inner: EnvironmentFactory, note: Note) -> None:
+    def __init__(self, inner: EnvironmentFactory, note: _Notes) -> None:
         self._inner, self._note = inner, note
 
     @asynccontextmanager
     async def open(self, *, simulation: bool) -> AsyncIterator[Environment]:
         """Open a fresh environment."""
         stack = AsyncExitStack()
-        with calling("environment.open", EnvironmentFailure):
-            inner = await stack.enter_async_context(self._inner.open(simulation=simulation))
-        async with self._closing(stack):
+        with calling("environment.open", self._inner, EnvironmentFailure, admits=(UsageError,)):
+            opened = self._inner.open(simulation=simulation)
+            if not isinstance(opened, AbstractAsyncContextManager):
+                raise misfit(opened, "an async context manager, such as @asynccontextmanager makes")
+            inner = await stack.enter_async_context(opened)
+        async with self._closing(stack, inner):
+            with calling("environment.open", self._inner, EnvironmentFailure):
+                if inspect.isclass(inner) or not all(callable(getattr(inner, method, None)) for method in ("reset", "step")):
+                    raise misfit(inner, "an object with reset, step, actions and capabilities")
             yield GuardedEnvironment(inner, self._note)
 
     @asynccontextmanager
-    async def _closing(self, stack: AsyncExitStack) -> AsyncIterator[None]:
+    async def _closing(self, stack: AsyncExitStack, inner: Environment) -> AsyncIterator[None]:
         """Close an environment after the block. A failure is noted: it says nothing about earlier calls."""
         try:
             yield
         finally:
             try:
-                with calling("environment.close", EnvironmentFailure):
+                with calling("environment.close", inner, EnvironmentFailure):
                     await stack.aclose()
             except EnvironmentFailure as error:
-                self._note(str(error))
+                self._note(inner, error)
 
     def __getattr__(self, name: str) -> Any:
         """Return any other attribute of the factory, such as `bytes`."""
@@ -67,10 +89,10 @@ class _GuardedForks(_GuardedFactory):
     async def fork(self, snapshot: Snapshot, *, simulation: bool) -> AsyncIterator[Fork]:
         """Open a fork of a snapshot."""
         stack = AsyncExitStack()
-        with _noted("environment.fork", self._note):
+        with _noted("environment.fork", self._inner, self._note):
             inner = await stack.enter_async_context(self._inner.fork(snapshot, simulation=simulation))
-            expect("environment.fork", inner.observation, Observation, _Odd)
-        async with self._closing(stack):
+            expect(inner.observation, Observation)
+        async with self._closing(stack, inner):
             yield cast(Fork, GuardedEnvironment(inner, self._note))
 
     def has(self, snapshot: Snapshot) -> bool:
@@ -83,9 +105,9 @@ class _GuardedForks(_GuardedFactory):
 class GuardedEnvironment:
     """An environment that raises only errors that `Environment` names, and gives only results that it guarantees."""
 
-    def __init__(self, inner: Environment, note: Note) -> None:
+    def __init__(self, inner: Environment, note: _Notes) -> None:
         """Guard an environment."""
-        self._inner, self._note = inner, note
+        self._inner, self._note, self.__name__ = inner, note, name_of(inner)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -96,41 +118,53 @@ class GuardedEnvironment:
         return self._inner.actions
 
     async def reset(self, task: Task) -> Observation:
-        with calling("environment.reset", EnvironmentFailure):
-            return expect("environment.reset", await self._inner.reset(task), Observation, EnvironmentFailure)
+        with calling("environment.reset", self._inner, EnvironmentFailure):
+            seen = expect(await awaited(self._inner.reset(task)), Observation)
+        self._check_properties()
+        return seen
+
+    def _check_properties(self) -> None:
+        """Raise EnvironmentFailure unless the environment has a grammar of actions, and capabilities. Some have them from a reset on."""
+        for name, kind in (("actions", ActionSpace), ("capabilities", Capabilities)):
+            with calling(f"environment.{name}", self._inner, EnvironmentFailure):
+                if not isinstance(found := getattr(self._inner, name), kind):
+                    raise Misfit(f"has {shown(found)}: expected {kind.__name__}")
 
     async def step(self, action: Action) -> Transition:
         """Carry out one action. Raises EnvironmentFailure for a transition that has no observation and does not end the episode."""
-        with calling("environment.step", EnvironmentFailure, admits=(ActionError,)):
-            came = expect("environment.step", await self._inner.step(action), Transition, EnvironmentFailure)
-        if came.observation is None and not came.terminated:
-            raise EnvironmentFailure("environment.step: neither an observation nor an end came: give one, or set terminated")
+        with calling("environment.step", self._inner, EnvironmentFailure, admits=(ActionError,)):
+            came = expect(await awaited(self._inner.step(action)), Transition)
+            if came.observation is None and not came.terminated:
+                raise Misfit("returned neither an observation nor an end: give one, or set terminated")
         return came
 
     async def changes(self, ids: Collection[str] = ()) -> Transition | None:
         """Return the transition to the present state if it has changed by itself. None if not, or if the environment cannot tell."""
         if (changes := getattr(self._inner, "changes", None)) is None:
             return None
-        with calling("environment.changes", EnvironmentFailure):
-            came = await changes(ids)
-            return None if came is None else expect("environment.changes", came, Transition, EnvironmentFailure)
+        with calling("environment.changes", self._inner, EnvironmentFailure):
+            came = await awaited(changes(ids))
+            return None if came is None else expect(came, Transition)
 
     async def snapshot(self) -> Snapshot:
-        with _noted("environment.snapshot", self._note):
-            return expect("environment.snapshot", await self._inner.snapshot(), Snapshot, _Odd)
+        with _noted("environment.snapshot", self._inner, self._note):
+            return expect(await awaited(self._inner.snapshot()), Snapshot)
 
     async def restore(self, snapshot: Snapshot) -> Observation:
-        with _noted("environment.restore", self._note):
-            return expect("environment.restore", await self._inner.restore(snapshot), Observation, _Odd)
+        with _noted("environment.restore", self._inner, self._note):
+            return expect(await awaited(self._inner.restore(snapshot)), Observation)
 
     async def evaluate(self, outcome: Outcome) -> Score:
         """Return the score. Raises EvaluatorError for an evaluator that fails with any error but an InfrastructureError."""
-        with calling("environment.evaluate", EvaluatorError):
-            return expect("environment.evaluate", await self._inner.evaluate(outcome), Score, EvaluatorError)
+        with calling("environment.evaluate", self._inner, EvaluatorError):
+            score = expect(await awaited(self._inner.evaluate(outcome)), Score)
+            if not 0 <= score.value <= 1:  # nor NaN
+                raise Misfit(f"returned the score {score.value}: expected one in [0, 1]")
+            return score
 
     async def close(self) -> None:
-        with calling("environment.close", EnvironmentFailure):
-            await self._inner.close()
+        with calling("environment.close", self._inner, EnvironmentFailure):
+            without_result(await awaited(self._inner.close()))
 
     def __getattr__(self, name: str) -> Any:
         """Return any other attribute of the environment, such as `obstacle`, `observation` or `look`."""
@@ -138,11 +172,11 @@ class GuardedEnvironment:
 
 
 @contextmanager
-def _noted(what: str, note: Note) -> Iterator[None]:
+def _noted(what: str, part: object, notes: _Notes) -> Iterator[None]:
     """Note a call's violation of its contract: the caller continues by another way, as after a refusal."""
     try:
-        with calling(what, _Odd):
+        with calling(what, part, _Odd):
             yield
     except _Odd as error:
-        note(str(error))
+        notes(part, error)
         raise

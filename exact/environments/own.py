@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from importlib.metadata import entry_points
@@ -19,7 +19,8 @@ import msgspec
 from exact.action import ActionSpace
 from exact.config import Strict
 from exact.environments.base import Environment, EnvironmentFactory
-from exact.errors import ExactError, UsageError
+from exact.errors import EnvironmentFailure, ExactError, UsageError
+from exact.parts import awaited, calling, name_of, without_result
 from exact.plugins import attribute, is_plugin
 from exact.task import Task
 
@@ -171,14 +172,25 @@ def _guests(name: str, options: dict[str, Any]) -> EnvironmentFactory:
     )
 
 
-AnyEnvironment = Environment | EnvironmentFactory | AbstractAsyncContextManager[EnvironmentFactory] | Callable[[], Environment]
-"""One environment, a factory of environments or a context manager that opens one, or a function (or class) without arguments that makes an
-environment."""
+MakeEnvironment = Callable[[], Environment | Awaitable[Environment]]
+"""A class or function without arguments that makes an environment. The function may be `async def`."""
+AnyEnvironment = Environment | EnvironmentFactory | AbstractAsyncContextManager[EnvironmentFactory] | MakeEnvironment
+"""One environment, a factory of environments or a context manager that opens one, or what makes an environment."""
 
 
 def is_environment(given: AnyEnvironment) -> TypeGuard[Environment]:
     """Return whether an object is an environment itself, rather than something that makes one."""
     return not inspect.isclass(given) and all(hasattr(given, name) for name in ("reset", "step", "actions"))
+
+
+def check_environment(given: AnyEnvironment) -> None:
+    """Raise UsageError for an object from which no environments can be made, such as one environment."""
+    if is_environment(given):
+        raise UsageError(
+            "environments is one environment, but an attempt needs a live one and others to search: give its class or a factory"
+        )
+    if not isinstance(given, AbstractAsyncContextManager):
+        factory_of(given)
 
 
 @asynccontextmanager
@@ -188,13 +200,14 @@ async def opened_factory(given: AnyEnvironment) -> AsyncIterator[EnvironmentFact
         async with given as environments:
             yield environments
     else:
-        yield factory_of(cast(Environment | EnvironmentFactory | Callable[[], Environment], given))
+        yield factory_of(cast(Environment | EnvironmentFactory | MakeEnvironment, given))
 
 
-def factory_of(given: Environment | EnvironmentFactory | Callable[[], Environment]) -> EnvironmentFactory:
+def factory_of(given: Environment | EnvironmentFactory | MakeEnvironment) -> EnvironmentFactory:
     """Return the factory that an object, a class or a function stands for. Raises UsageError."""
     if inspect.isclass(given):
-        return _Made(cast(Callable[[], Environment], given))
+        _check_class(given)
+        return _Made(cast(MakeEnvironment, given))
     if is_environment(given):
         return _One(given)
     if hasattr(given, "open"):
@@ -206,7 +219,22 @@ def factory_of(given: Environment | EnvironmentFactory | Callable[[], Environmen
         raise UsageError(
             f"environment is of type {kind}, of Gymnasium: give exact.environments.adapters.gym.gymnasium_factory(ID), which runs it"
         )
-    raise UsageError(f"environment is of type {kind}: give an Environment, an EnvironmentFactory, or a function that makes an Environment")
+    lacking = [name for name in ("reset", "step", "actions") if not hasattr(given, name)]
+    without = f", which has no {lacking[0]}" if len(lacking) < 3 else ""
+    raise UsageError(
+        f"environment is of type {kind}{without}: give an Environment, an EnvironmentFactory, or a function that makes an Environment"
+    )
+
+
+def _check_class(given: type) -> None:
+    """Raise UsageError for a class whose instances cannot be environments."""
+    lacking = [name for name in ("reset", "step") if not hasattr(given, name)]
+    if not lacking or hasattr(given, "__getattr__"):
+        return
+    name = given.__name__
+    if hasattr(given, "open"):
+        raise UsageError(f"environment is the class {name} of a factory: give an instance of it, such as {name}()")
+    raise UsageError(f"environment is the class {name}, which has no {lacking[0]}: give a class of environments")
 
 
 class _One:
@@ -223,14 +251,16 @@ class _One:
 class _Made:
     """Factory that makes each environment by a function, and closes it."""
 
-    def __init__(self, make: Callable[[], Environment]) -> None:
-        self._make = make
+    def __init__(self, make: MakeEnvironment) -> None:
+        self._make, self.__name__ = make, name_of(make)
 
     @asynccontextmanager
     async def open(self, *, simulation: bool) -> AsyncIterator[Environment]:
-        environment = self._make()
+        made = self._make()
+        environment = await made if inspect.isawaitable(made) else made
         try:
             yield environment
         finally:
             if close := getattr(environment, "close", None):  # a user's small environment may have none
-                await close()
+                with calling("environment.close", environment, EnvironmentFailure):
+                    without_result(await awaited(close()))

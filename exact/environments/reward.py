@@ -41,7 +41,7 @@ def reward_of(environment: Environment) -> float:
     """
     if not callable(getattr(environment, "reward", None)):  # a wrapper hands it on
         raise UsageError(f"{type(environment).__name__} gives no rewards: it needs a method `reward() -> float`, or another value.kind")
-    with calling("environment.reward", EnvironmentFailure):
+    with calling("environment.reward", environment, EnvironmentFailure, admits=(UsageError,)):
         reward = float(cast(RewardSource, environment).reward())
     if not math.isfinite(reward):
         raise EnvironmentFailure(f"{type(environment).__name__} gave the reward {reward}: a reward is a finite number")

@@ -13,7 +13,7 @@ import msgspec
 
 from exact.action import Action, ActionSpace, Parameter, Verb
 from exact.agents.agent import build_agent
-from exact.agents.base import Policy
+from exact.agents.base import Policy, propose
 from exact.config import load
 from exact.context import Context, Taken
 from exact.environments.adapters.guests.browsergym_mapping import VERBS, code
@@ -56,7 +56,7 @@ class PeerEpisode:
             self._history, tried = [*self._history, taken], (taken,) if error else ()
         task = Task(id="browsergym", instruction=seen.instruction)
         context = Context(task=task, instruction=seen.instruction, observation=seen, history=tuple(self._history), tried=tried)
-        proposals = await self._policy.propose(context, ACTIONS, self._k)
+        proposals = await propose(self._policy, context, ACTIONS, self._k)
         refused = {each.action.key for each in tried}
         best = next((each for each in proposals if each.action.key not in refused), None)
         if best is None:

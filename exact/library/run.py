@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 class Run:
     """The tasks, results, journals and trees of one run folder.
 
-    Everything is read when it is asked for, so that a run under way can be watched.
+    Everything is read when it is asked for, so that a run under way can be watched. Methods about one attempt take its task, as a Task or
+    by its id; None stands for the only one.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -66,19 +67,19 @@ class Run:
             raise UsageError("a data frame needs pandas, which is not installed: pip install pandas, or use results()") from None
         return pandas.DataFrame(self.results())
 
-    def journal(self, task: str | None = None) -> list[AnyEvent]:
-        """Return the events of an attempt, in order; `task` is its id, or None for the only one. Raises UsageError, JournalError."""
+    def journal(self, task: Task | str | None = None) -> list[AnyEvent]:
+        """Return the events of an attempt, in order. Raises UsageError, JournalError."""
         return list(read_journal(self._folder.journal_of(named(self.tasks, task))))
 
-    def state(self, task: str | None = None) -> AttemptState:
+    def state(self, task: Task | str | None = None) -> AttemptState:
         """Return the state that an attempt's journal folds to. Raises UsageError, JournalError."""
         return fold(self.config, self.journal(task))
 
-    def tree(self, task: str | None = None) -> Tree:
+    def tree(self, task: Task | str | None = None) -> Tree:
         """Return the tree of an attempt's search. Raises UsageError, JournalError."""
         return self.state(task).search.tree
 
-    def graph(self, task: str | None = None) -> networkx.DiGraph[int]:
+    def graph(self, task: Task | str | None = None) -> networkx.DiGraph[int]:
         """Return the tree as a networkx graph, as `exact export` writes it. Raises UsageError if networkx is not installed."""
         from exact.search.inspect.export import to_networkx
 
@@ -87,7 +88,7 @@ class Run:
         except ImportError:
             raise UsageError("a graph needs networkx, which is not installed: pip install networkx, or use tree()") from None
 
-    def report(self, task: str | None = None) -> Path:
+    def report(self, task: Task | str | None = None) -> Path:
         """Return the path of an attempt's HTML report, written anew from the journal. Raises UsageError, JournalError."""
         from exact.report import build_report
 

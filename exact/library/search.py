@@ -18,6 +18,7 @@ from exact.environments.own import AnyEnvironment, is_environment, opened_factor
 from exact.errors import UsageError
 from exact.library.tasks import is_of_suite
 from exact.machine import scratch
+from exact.parts import shown
 from exact.runs.runner import Runner, create, refuse_reward
 from exact.search.tree import Tree
 from exact.task import Task
@@ -31,8 +32,8 @@ async def search(
     policy: Policy,
     value: ValueFunction,
     task: Task = _START,
-    algorithm: str = "mcts",
-    iterations: int = 30,
+    algorithm: str | None = None,
+    iterations: int | None = None,
     seed: int = 0,
     settings: Mapping[str, Any] | None = None,
 ) -> Tree:
@@ -44,20 +45,22 @@ async def search(
     Args:
         environment: An EnvironmentFactory, or a context manager that opens one; a function or class that makes an environment; or one
             environment, which is reset and replayed and is not closed.
-        policy: Proposes actions.
-        value: Estimates, in [0, 1], how likely a state leads to success.
+        policy: Proposes actions: Proposals, texts, or pairs of a text and its prior.
+        value: Estimates, in [0, 1], how likely a state leads to success: an Evaluation or a number.
         task: Task of the search. The environment's `reset` gets it.
-        algorithm: Name of the search algorithm, as in `search.algorithm` of a configuration.
-        iterations: Number of iterations, at least 1.
+        algorithm: Name of the search algorithm, as in `search.algorithm` of a configuration. None: mcts, unless `settings` names one.
+        iterations: Number of iterations, at least 1. None: 30, unless `settings` has a number.
         seed: Seed of all random draws.
         settings: Further keys of the section `search` of a configuration, such as `{"k": 3, "depth": 10}`.
 
     Raises UsageError if an argument cannot be used, EnvironmentFailure and ModelError if no environment or model answers, and PartError if
     the policy or the value function raises or violates its contract.
     """
-    search_keys = {"iterations": iterations, **(settings or {}), "algorithm": algorithm}
-    if is_environment(environment):
-        search_keys["workers"] = 1
+    if algorithm is not None and not isinstance(algorithm, str):
+        raise UsageError(f"algorithm is {shown(algorithm)}: give a name, such as 'mcts', or 'module:function' of one that makes yours")
+    search_keys = {"iterations": 30, "algorithm": "mcts", **_agreed(settings, algorithm=algorithm, iterations=iterations)}
+    if is_environment(environment) and search_keys.setdefault("workers", 1) != 1:
+        raise UsageError(f"settings has workers {search_keys['workers']!r}, and environment is one environment: give its class")
     agent = Agent(policy=policy, value=value)
     if agent.uses_reward:
         refuse_reward((task,), benchmark=is_of_suite(task))
@@ -69,6 +72,15 @@ async def search(
 def search_sync(environment: AnyEnvironment, **arguments: Any) -> Tree:
     """Search as `search` does, from code that is not asynchronous. Raises UsageError in a running event loop."""
     return run_sync(search, environment, **arguments)
+
+
+def _agreed(settings: Mapping[str, Any] | None, **arguments: object) -> dict[str, Any]:
+    """Return the settings with the arguments that are given. Raises UsageError for one that settings has too, with another value."""
+    found = dict(settings or {})
+    for name, given in arguments.items():
+        if given is not None and found.setdefault(name, given) != given:
+            raise UsageError(f"{name} is {given!r}, and settings has {name} {found[name]!r}: give one of them")
+    return found
 
 
 async def _searched(environments: EnvironmentFactory, agent: Agent, task: Task, config: Config) -> Tree:

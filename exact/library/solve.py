@@ -21,7 +21,7 @@ from exact.agents.agent import Agent, build_agent
 from exact.benchmarks.open import check_environments, open_environments
 from exact.config import Config, load
 from exact.environments.base import Capabilities, Environment, EnvironmentFactory, PersonQuestion, Snapshot, Transition
-from exact.environments.own import AnyEnvironment, is_environment, opened_factory
+from exact.environments.own import AnyEnvironment, check_environment, opened_factory
 from exact.errors import UsageError
 from exact.library.answers import as_kind, fault_of, schema_of
 from exact.library.goal import Effort, agent_for, as_served
@@ -31,6 +31,7 @@ from exact.library.tasks import AnyTask, is_of_suite, page_task, task_of
 from exact.machine import scratch
 from exact.models.base import ChatModel
 from exact.observation import Observation
+from exact.parts import shown
 from exact.runs.journal.store import ResultLine
 from exact.runs.runner import OpenEnvironments, Watch, check_models, create, refuse_reward
 from exact.search.tree import Tree
@@ -179,8 +180,8 @@ class Assignment:
         self, environments: AnyEnvironment | None, approve: Approve | None, out: Path | str | None, watch: Watch | None = None
     ) -> Solution[Any]:
         """Attempt the task, in the given environments or those of the task. `watch` is called with each event."""
-        chosen, build = self._agent()
-        chosen, attempted = with_seed(await as_served(chosen) if self.model else chosen, self.seed), self.named
+        attempted, chosen, build = self.checked(environments)
+        chosen = with_seed(await as_served(chosen) if self.model else chosen, self.seed)
         if approve is not None and chosen.browser.confirm == "never":
             chosen = msgspec.structs.replace(chosen, browser=msgspec.structs.replace(chosen.browser, confirm="writes"))
         if build is None:
@@ -190,19 +191,13 @@ class Assignment:
         benchmark = environments is None and is_of_suite(attempted)
         if environments is None:
             check_environments((attempted,), chosen, benchmark=benchmark)
-        elif is_environment(environments):
-            raise UsageError(
-                "environments is one environment, but an attempt needs a live one and others to search: give its class or a factory"
-            )
-
-        def opened(each: Any) -> AbstractAsyncContextManager[EnvironmentFactory]:
-            return open_environments(each, chosen, benchmark=benchmark)
-
-        opens: OpenEnvironments = opened
+        opens: OpenEnvironments = partial(open_environments, config=chosen, benchmark=benchmark)
         async with AsyncExitStack() as stack:
             if environments is not None:
                 opens = partial(_given, await stack.enter_async_context(opened_factory(environments)))
             path = Path(out) if out is not None else stack.enter_context(scratch("run")) / "run"
+            if (path / "run.json").exists():
+                raise UsageError(f"out {path} holds a run already: read it by exact.open_run({str(path)!r}), or give another folder")
             if self.answer is not None:
                 build = partial(_checking, build or partial(build_agent, run=path.name), partial(fault_of, self.answer))
             folder = create(path, (attempted,), chosen, benchmark=benchmark)
@@ -216,6 +211,13 @@ class Assignment:
             found = Run(folder.path)
             data = as_kind(self.answer, line.data)
             return Solution(line, found.tree(attempted.id), found if out is not None else None, data)
+
+    def checked(self, environments: AnyEnvironment | None) -> tuple[Task, Config, Build | None]:
+        """Return the task, and the agent as `_agent` does. Raises UsageError for what cannot be used, as far as nothing must be opened."""
+        chosen, build = self._agent()
+        if environments is not None:
+            check_environment(environments)
+        return self.named, chosen, build
 
     @property
     def named(self) -> Task:
@@ -303,7 +305,7 @@ def configured(agent: AnyAgent, config: Config | None = None) -> tuple[Config, B
         case str() | Path():
             return load(agent), None
         case _:
-            raise UsageError(f"agent is of type {type(agent).__name__}: give an Agent, a Config, a file, or the name of a configuration")
+            raise UsageError(f"agent is {shown(agent)}: give an Agent, a Config, a file, or the name of a configuration")
 
 
 def with_seed(config: Config, seed: int | None) -> Config:

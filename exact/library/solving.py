@@ -129,15 +129,18 @@ async def solve_many(goals: Sequence[AnyTask], *, parallel: int = 2, money: floa
         raise UsageError(f"parallel is {parallel}: give at least 1")
     environments, approve, out = (arguments.pop(name, None) for name in ("environments", "approve", "out"))
     made, turns, purse = [_goal(each, arguments) for each in goals], asyncio.Semaphore(parallel), _Purse(money)
-    tasks = [each.named for each in made]  # a goal that cannot be worked at is an error before any is begun
+    tasks = [each.checked(environments)[0] for each in made]  # a goal that cannot be worked at is an error before any is begun
 
     async def attempt(number: int) -> Solution[Any]:
         async with turns:
             place = None if out is None else Path(out) / str(number + 1)
             return await _attempt(made[number], tasks[number], purse, environments, approve, place)
 
-    async with asyncio.TaskGroup() as group:
-        running = [group.create_task(attempt(number)) for number in range(len(made))]
+    try:
+        async with asyncio.TaskGroup() as group:
+            running = [group.create_task(attempt(number)) for number in range(len(made))]
+    except ExceptionGroup as failed:  # of arguments that all attempts share
+        raise failed.exceptions[0] from None
     return [each.result() for each in running]
 
 

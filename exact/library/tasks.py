@@ -55,13 +55,16 @@ def is_of_suite(task: Task) -> bool:
     return registry.OWN in task.private or task.id.partition("?")[0].partition("/")[0] in registry.suites()
 
 
-def named(tasks: tuple[Task, ...], id: str | None) -> Task:
-    """Return the task of an id; without one, the only task. Raises UsageError."""
+def named(tasks: tuple[Task, ...], given: Task | str | None) -> Task:
+    """Return the task of a run that has an id, or the id of a task; without one, the only task. Raises UsageError."""
+    id = given.id if isinstance(given, Task) else given
     if id is None and len(tasks) == 1:
         return tasks[0]
     known = {task.id: task for task in tasks}
     if id is None:
         raise UsageError(f"the run has {len(tasks)} tasks: name one, such as {tasks[0].id!r}")
+    if not isinstance(id, str):
+        raise UsageError(f"task is of type {type(id).__name__}: give a Task, or its id, such as {tasks[0].id!r}")
     if id not in known:
         raise unknown("task", id, known)
     return known[id]

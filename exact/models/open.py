@@ -5,15 +5,17 @@ Models of roles.
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from exact.config import ModelConfig, ModelsConfig
-from exact.errors import UsageError
+from exact.errors import PartError, UsageError
 from exact.models.base import ChatModel
 from exact.models.providers import Endpoint, Provider, api_of, providers, serving, without_keys
+from exact.parts import awaited, calling, check_part
 from exact.plugins import is_plugin, is_registered, make_plugin
 
 if TYPE_CHECKING:  # the clients are imported when a model is opened, which a run of the built-in agent does not do
@@ -76,7 +78,9 @@ class Models:
         key = b"chat" + _key(config)
         if key not in self._opened and (is_plugin(config.provider) or is_registered(config.provider, MODEL_GROUP)):
             options = {"model": config.model, **config.extra}
-            made: ChatModel = make_plugin(f"the provider of the model for {role}", config.provider, MODEL_GROUP, options)
+            key_of = f"the provider of the model for {role}"
+            made: ChatModel = make_plugin(key_of, config.provider, MODEL_GROUP, options)
+            check_part(f"{key_of}: {config.provider}", made, "complete", "close", verb="gives")
             self._opened[key] = self._cached(made, config, "own")
         elif key not in self._opened:
             from exact.models.openai import OpenAIModel
@@ -99,9 +103,13 @@ class Models:
         return model
 
     async def close(self) -> None:
-        """Close all connections and the cache."""
+        """Close all connections and the cache. A model that does not close is a warning: its answers are there."""
         for model in self._opened.values():
-            await model.close()
+            try:
+                with calling("model.close", model):
+                    await awaited(model.close())
+            except PartError as error:
+                logging.getLogger("exact").warning("%s", error)
         self._opened.clear()
         if self._cache is not None:
             self._cache.close()

@@ -29,7 +29,7 @@ from exact.prompts.library import use_folder
 from exact.reflection.base import Memory
 from exact.runs.attempt.attempt import Attempt
 from exact.runs.attempt.ending import final_answer
-from exact.runs.attempt.memory import MemoryRounds, check_memory, open_run_memory
+from exact.runs.attempt.memory import MemoryRounds, check_memory, open_run_memory, version_of
 from exact.runs.attempt.person import Ask
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import Journal, read_journal
@@ -213,6 +213,8 @@ class Runner:
             def record(event: ev.AnyEvent) -> None:
                 state.apply(journal.write(event))
 
+            if state.broken is not None:
+                raise state.broken
             if state.live.opened is None:
                 record(self._opened(task, memory))
             else:
@@ -246,7 +248,7 @@ class Runner:
         """Return the line of an attempt that an error ended. Its journal is finished as failed, and can be resumed."""
         folder = self.folder.task_folder(task)
         with self._journal(folder / "journal.jsonl", listening) as journal:
-            state = fold(self.config, read_journal(journal.path))
+            state = fold(self.config, read_journal(journal.path), failing=True)
             journal.since(journal.clock() - state.spending.elapsed)
             state.apply(journal.write(ev.Finished(status="failed", reason=str(error), missing=error.missing, resumable=error.resumable)))
             return line_of(task, self.config, state)
@@ -259,7 +261,7 @@ class Runner:
             seed=self.config.seed,
             config=digest,
             versions=versions(),
-            memory="" if memory is None else memory.version,
+            memory="" if memory is None else version_of(memory),
             fences=secrets.token_hex(16),
         )
 

@@ -15,7 +15,8 @@ import msgspec
 from exact.config import SearchConfig
 from exact.config.ranges import refusal
 from exact.config.search import OPTIONS, ABMCTSOptions, BeamOptions, FlatHalvingOptions, GumbelOptions, TotBFSOptions, TotDFSOptions
-from exact.errors import UsageError, unknown
+from exact.errors import ExactError, UsageError, unknown
+from exact.parts import check_part, described, shown
 from exact.plugins import attribute, is_plugin
 from exact.search.base import Algorithm
 from exact.search.mcts import MCTS
@@ -33,7 +34,7 @@ def algorithm(config: SearchConfig) -> Algorithm:
 
     Raises UsageError for an unknown name, a setting outside of its range, or an option that the algorithm does not take.
     """
-    build, settings = BUILTIN.get(config.algorithm) or _brought(config.algorithm), msgspec.structs.asdict(config)
+    build, settings = BUILTIN.get(config.algorithm), msgspec.structs.asdict(config)
     try:  # a configuration that was not parsed was not checked
         msgspec.convert(settings, SearchConfig)
     except msgspec.ValidationError as error:
@@ -42,12 +43,27 @@ def algorithm(config: SearchConfig) -> Algorithm:
         raise UsageError(f"search.batch: {config.algorithm} does not evaluate siblings together; {' and '.join(BATCHING)} do")
     if config.options and config.algorithm in BUILTIN and config.algorithm not in OPTIONS:
         raise UsageError(f"search.options: {config.algorithm} takes none, but got {', '.join(config.options)}")
-    return build(config)
+    return build(config) if build else _made(config)
 
 
 def names() -> list[str]:
     """Return the names of all algorithms: built-in ones, then those of other packages."""
     return [*BUILTIN, *(entry.name for entry in entry_points(group=GROUP) if entry.name not in BUILTIN)]
+
+
+def _made(config: SearchConfig) -> Algorithm:
+    """Return the algorithm that a factory of another package makes. Raises UsageError."""
+    key, build = f"search.algorithm: {config.algorithm}", _brought(config.algorithm)
+    try:
+        made = build(config)
+    except ExactError:
+        raise
+    except Exception as error:
+        raise UsageError(f"{key} cannot be made from a SearchConfig: {described(error)}") from error
+    check_part(key, made, "ask", "tell", "release", "forecast", "advance", "refuse", "decide", verb="gives")
+    if not isinstance(getattr(made, "simulates", None), bool):
+        raise UsageError(f"{key} gives {shown(made)}, whose simulates is not set: set it to True or False")
+    return made
 
 
 def _brought(name: str) -> Build:

@@ -66,14 +66,14 @@ async def test_an_environment_that_fails_while_it_is_closed_costs_nothing_but_a_
     factory.open = unclosable
     async with guarded_factory(factory, notes.append).open(simulation=True) as environment:
         await environment.reset(toy_task(chain()))
-    assert len(notes) == 1 and notes[0].startswith("environment.close: KeyError: 'x' (test_guarded.py, line ")
+    assert len(notes) == 1 and notes[0].startswith("environment.close: ToyEnvironment raised KeyError: 'x' (test_guarded.py, line ")
 
 
 @pytest.mark.parametrize(
     ("came", "says"),
     [
-        (None, "expected Transition, got NoneType"),
-        (Transition(observation=None), "neither an observation nor an end came"),
+        (None, "returned None: expected Transition"),
+        (Transition(observation=None), "returned neither an observation nor an end"),
         (Transition(observation=Observation(text=5)), "Expected `str`, got `int` - at `$.observation.text`"),  # type: ignore[arg-type]
         (Transition(observation=Observation(text="\ud800")), "surrogates not allowed"),
         (Transition(observation=Observation(text=""), info={"number": 5}), "Expected `str`, got `int` - at `$.info[...]`"),  # type: ignore[dict-item]
@@ -96,5 +96,5 @@ async def test_rewards_pass_and_odd_ones_are_failures(monkeypatch: pytest.Monkey
         await environment.reset(toy_task(chain()))
         assert reward_of(environment) == 0.0
         monkeypatch.setattr(ToyEnvironment, "reward", lambda self: None)
-        with pytest.raises(EnvironmentFailure, match=r"environment\.reward: TypeError"):
+        with pytest.raises(EnvironmentFailure, match=r"environment\.reward: ToyEnvironment raised TypeError"):
             reward_of(environment)

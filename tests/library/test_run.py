@@ -30,6 +30,8 @@ def test_a_run_has_its_tasks_results_journals_and_trees(path):
     assert [(line["task"], line["score"]) for line in run.results()] == [("number/a", 1.0), ("number/b", 1.0)]
     assert run.journal("number/a")[0].task == TASKS[0]
     assert run.tree("number/a").root.terminated and 0 in run.graph("number/a")
+    assert str(run.tree(TASKS[0])) == str(run.tree("number/a")) and run.journal(TASKS[0]) == run.journal("number/a")
+    assert run.report(TASKS[1]) == run.report("number/b")
     assert run.report("number/a").read_text().lower().startswith("<!doctype html>")
     assert repr(run) == f"<Run {path}: 2 tasks, 2 ended, mean score 1.00>"
     assert run._repr_html_().count("<tr>") == 3
@@ -45,6 +47,8 @@ def test_a_task_is_named_where_there_are_several(path):
         run.tree()
     with pytest.raises(exact.UsageError, match="unknown task 'number/c'"):
         run.journal("number/c")
+    with pytest.raises(exact.UsageError, match=r"^task is of type int: give a Task, or its id, such as 'number/a'$"):
+        run.tree(0)
 
 
 def test_what_is_not_installed_is_named_with_the_way_out(path, monkeypatch):

@@ -67,6 +67,15 @@ async def test_settings_are_keys_of_the_search():
     assert max(node.depth for node in tree.nodes) == 1
 
 
+async def test_an_argument_that_is_not_given_is_that_of_the_settings():
+    given, settings = {"algorithm": "beam", "iterations": 5}, {"depth": 2}
+    by_name, by_settings = [
+        await exact.search(Number, policy=Both(), value=Near(), **arguments)
+        for arguments in ({**given, "settings": settings}, {"settings": {**given, **settings}})
+    ]
+    assert str(by_name) == str(by_settings) and by_name.iterations == by_settings.iterations == 5
+
+
 async def test_a_cancelled_search_closes_its_environments_and_leaves_no_file(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     made, began = [], asyncio.Event()
@@ -95,6 +104,12 @@ async def test_a_cancelled_search_closes_its_environments_and_leaves_no_file(tmp
         ({"algorithm": "mtcs"}, "did you mean 'mcts'"),
         ({"settings": {"k": 0}}, "search.k"),
         ({"iterations": 0}, "search.iterations"),
+        ({"iterations": 10, "settings": {"iterations": 20}}, "^iterations is 10, and settings has iterations 20: give one of them$"),
+        ({"algorithm": "beam", "settings": {"algorithm": "mcts"}}, "^algorithm is 'beam', and settings has algorithm 'mcts'"),
+        (
+            {"environment": Number(), "settings": {"workers": 4}},
+            "^settings has workers 4, and environment is one environment: give its class$",
+        ),
     ],
 )
 async def test_a_wrong_argument_is_named(arguments, says):

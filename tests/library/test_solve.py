@@ -23,8 +23,21 @@ async def test_a_run_folder_is_kept_with_its_report_where_one_is_named(tmp_path)
     solution = await exact.solve(TASK, config=CONFIG, out=tmp_path / "run", seed=7, **OWN)
     assert solution.run.config.seed == 7 and solution.result.agent == "mine"
     assert (tmp_path / "run" / "index.html").exists() and len([*(tmp_path / "run").rglob("report.html")]) == 1
-    with pytest.raises(exact.UsageError, match="already holds a run"):
-        await exact.solve(TASK, config=CONFIG, out=tmp_path / "run", **OWN)
+
+
+@pytest.mark.parametrize("many", [False, True])
+async def test_a_folder_that_holds_a_run_is_refused_with_advice_that_works(many, tmp_path):
+    async def attempt():
+        await (
+            exact.solve_many([TASK], config=CONFIG, out=tmp_path, **OWN) if many else exact.solve(TASK, config=CONFIG, out=tmp_path, **OWN)
+        )
+
+    await attempt()
+    run = tmp_path / "1" if many else tmp_path
+    says = f"^out {run} holds a run already: read it by exact.open_run({str(run)!r}), or give another folder$"
+    with pytest.raises(exact.UsageError, match=says.replace("(", r"\(").replace(")", r"\)")):
+        await attempt()
+    assert exact.open_run(run).tree(TASK).root.terminated
 
 
 async def test_an_environment_that_breaks_is_a_failed_result_and_no_score():
@@ -43,7 +56,7 @@ async def test_an_environment_that_breaks_is_a_failed_result_and_no_score():
         ({"task": "minwob/click-test"}, "did you mean 'miniwob'"),
         ({"task": "miniwob/click-*"}, "stands for .* tasks: name one of them"),
         ({"agent": "rmcts_bultin", "config": None}, "did you mean 'rmcts_builtin'"),
-        ({"agent": 3, "config": None}, "agent is of type int"),
+        ({"agent": 3, "config": None}, "agent is int 3"),
         ({"agent": "rmcts_builtin", "config": CONFIG}, "config is for an agent that is an Agent object"),
         ({"environments": Number()}, "environments is one environment"),
     ],

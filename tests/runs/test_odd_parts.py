@@ -145,7 +145,7 @@ async def test_whatever_a_part_returns_ends_its_own_attempt_alone(tmp_path: Path
 async def test_a_commit_that_broke_in_an_environment_that_rolls_nothing_back_ends_its_own_attempt_alone(tmp_path: Path) -> None:
     (first, second), _ = await two_tasks(tmp_path, "step", KeyError("x"), "greedy")
     assert (first.status, first.missing, second.status) == ("failed", "commit", "scored")
-    assert "environment.step: KeyError: 'x'" in first.reason and "--repeat-uncertain" in first.reason
+    assert "environment.step: Odd raised KeyError: 'x'" in first.reason and "--repeat-uncertain" in first.reason
     assert "KeyError: 'x'" in (tmp_path / "errors.log").read_text()
 
 

@@ -189,7 +189,7 @@ async def test_an_unrecoverable_error_of_one_worker_ends_the_attempt_with_it(tmp
     assert good is not None
     runner.build_agent = lambda settings, models: replace(good(settings, models), value=Broken(good(settings, models)))
     (line,) = await runner.run()
-    assert line.status == "failed" and "value.evaluate: ZeroDivisionError: a bug" in line.reason
+    assert line.status == "failed" and "value.evaluate: Broken raised ZeroDivisionError: a bug" in line.reason
     assert environments.counts.opened == environments.counts.closed
 
 

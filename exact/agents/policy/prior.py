@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Sequence
-
-import msgspec
 
 from exact.action import Action, ActionSpace, Parameter
 from exact.agents.parse import ParsedAction
@@ -42,18 +39,6 @@ def floor_priors(weights: Sequence[float], floor: float) -> list[float]:
         if not below:
             return [least if i in low else weight * scale for i, weight in enumerate(weights)]
         low |= below
-
-
-def normalised(proposals: Sequence[Proposal]) -> tuple[Proposal, ...]:
-    """Return proposals with priors that sum to 1: in proportion to those given, or equal if all are 0.
-
-    Negative and infinite priors, and those that are not numbers, stay as they are: the search refuses them.
-    """
-    total = math.fsum(proposal.prior for proposal in proposals)
-    if abs(total - 1.0) <= 1e-6 or not all(0 <= proposal.prior < math.inf for proposal in proposals):
-        return tuple(proposals)
-    equal = 1 / len(proposals) if proposals else 0.0
-    return tuple(msgspec.structs.replace(each, prior=each.prior / total if total else equal) for each in proposals)
 
 
 class RandomPolicy:

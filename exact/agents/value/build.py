@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from exact.agents.base import Comparator, ValueFunction, evaluate_all
+from exact.agents.base import Comparator, ValueFunction, evaluate, evaluate_all
 from exact.agents.request import check_view
 from exact.agents.roles import judge_role
 from exact.config import Config, ValueConfig
@@ -168,7 +168,7 @@ class EnsembleValue:
 
         Raises ModelError if any member does: a mean over the remaining members would be a different value function.
         """
-        return self._panel(await all_results([member.evaluate(context) for member in self._members.values()]))
+        return self._panel(await all_results([evaluate(member, context) for member in self._members.values()]))
 
     async def evaluate_all(self, contexts: Sequence[Context]) -> tuple[Evaluation, ...]:
         """Return the mean evaluations of siblings, in order. Members that can evaluate them as a batch do.
@@ -213,10 +213,10 @@ class CascadeValue:
         Raises ModelError.
         """
         if _decides(context):
-            return await self._expensive.evaluate(context)
+            return await evaluate(self._expensive, context)
         if context.draw > 0:  # the cheap one had the first draw
-            return await self._expensive.evaluate(msgspec.structs.replace(context, draw=context.draw - 1))
-        return await self._cheap.evaluate(context)
+            return await evaluate(self._expensive, msgspec.structs.replace(context, draw=context.draw - 1))
+        return await evaluate(self._cheap, context)
 
     async def evaluate_all(self, contexts: Sequence[Context]) -> tuple[Evaluation, ...]:
         """Return evaluations of siblings, in order.

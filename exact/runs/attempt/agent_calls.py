@@ -8,12 +8,11 @@ from typing import NamedTuple
 import msgspec
 
 from exact.action import Action
-from exact.agents.base import ValueFunction, evaluate_all, sample
-from exact.agents.policy.prior import normalised
+from exact.agents.base import evaluate, evaluate_all, propose, sample
 from exact.budget import Reservation
-from exact.context import Context, Evaluation, Proposal
+from exact.context import Context, Proposal
 from exact.observation import Observation
-from exact.parts import calling, expect, expect_all
+from exact.parts import awaited, calling
 from exact.reflection.record import action_kind
 from exact.runs.attempt.attempt_context import AttemptContext
 from exact.search.base import Batched, Compared, Failure, Proposed, Result, Selection, Valued
@@ -45,7 +44,7 @@ class AgentCalls:
         if key in self._state.search.answered:
             return Answered(self._state.search.answered[key], key, reused=True)
         reserved.add({"evaluations": 1})
-        return Answered(Valued(evaluation=await evaluated(self._attempt.agent.value, context)), key)
+        return Answered(Valued(evaluation=await evaluate(self._attempt.agent.value, context)), key)
 
     async def batch(self, selection: Selection, node: Node, reserved: Reservation) -> Answered:
         """Get an evaluation of each of the rivals' children in one request. Raises ModelError, BudgetExceeded."""
@@ -54,16 +53,15 @@ class AgentCalls:
         if key in self._state.search.answered:
             return Answered(self._state.search.answered[key], key, reused=True)
         reserved.add({"evaluations": len(contexts)})
-        with calling("value.evaluate_all"):
-            found = await evaluate_all(self._attempt.agent.value, contexts)
-        return Answered(Batched(evaluations=expect_all("value.evaluate_all", found, Evaluation)), key)
+        return Answered(Batched(evaluations=await evaluate_all(self._attempt.agent.value, contexts)), key)
 
     async def comparison(self, selection: Selection, node: Node, reserved: Reservation) -> Answered:
         """Get a comparison of the rivals' children. Raises ModelError, BudgetExceeded."""
         contexts = await self._rivals(selection, node)
         reserved.add({"evaluations": len(contexts)})
-        with calling("comparator.compare"):
-            return Answered(Compared(scores=tuple(map(float, await self._attempt.agent.state_comparator.compare(contexts)))))
+        comparator = self._attempt.agent.state_comparator
+        with calling("comparator.compare", comparator):
+            return Answered(Compared(scores=tuple(map(float, await awaited(comparator.compare(contexts))))))
 
     async def proposals(self, selection: Selection, node: Node) -> Answered:
         """Get at most k actions for a node; a Failure where the policy has none. Raises ModelError, BudgetExceeded."""
@@ -86,17 +84,14 @@ class AgentCalls:
         Those are marked that are presumed to write: they send a form, or wrote in another state of this attempt.
         """
         actions = self._attempt.live.space
-        with calling("policy.propose"):
-            found = await self._attempt.agent.proposer(policy).propose(context, actions, k)
-        proposals = expect_all("policy.propose", found, Proposal)
-        return tuple(self._mark_write(proposal, context) for proposal in normalised(proposals))
+        proposals = await propose(self._attempt.agent.proposer(policy), context, actions, k)
+        return tuple(self._mark_write(proposal, context) for proposal in proposals)
 
     async def draw(self, context: Context, policy: int) -> tuple[Proposal, ...]:
         """Draw one of a policy's proposals. As many are asked for as at an expansion, so that each draw may give another one."""
         actions, k = self._attempt.live.space, self._attempt.config.search.k
-        with calling("policy.propose"):
-            found = await sample(self._attempt.agent.proposer(policy), context, actions, k)
-        return tuple(self._mark_write(proposal, context) for proposal in expect_all("policy.propose", found, Proposal))
+        found = await sample(self._attempt.agent.proposer(policy), context, actions, k)
+        return tuple(self._mark_write(proposal, context) for proposal in found)
 
     async def _rivals(self, selection: Selection, node: Node) -> list[Context]:
         """Return the contexts of the rivals' children."""
@@ -113,13 +108,6 @@ class AgentCalls:
             return proposal
         writes = sends_form(proposal.action, seen) or action_kind(proposal.action, seen) in self._state.search.writing
         return msgspec.structs.replace(proposal, writes=writes)
-
-
-async def evaluated(value: ValueFunction, context: Context) -> Evaluation:
-    """Return a value function's evaluation of a state. Raises ModelError, PartError."""
-    with calling("value.evaluate"):
-        found = await value.evaluate(context)
-    return expect("value.evaluate", found, Evaluation)
 
 
 def sends_form(action: Action, seen: Observation) -> bool:

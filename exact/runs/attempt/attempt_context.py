@@ -18,10 +18,11 @@ from exact.context import Context, Reflection
 from exact.environments.base import EnvironmentFactory, Snapshot
 from exact.environments.restore.waypoint import Arrival
 from exact.errors import ActionError, AnswerError, BudgetExceeded, ModelError
-from exact.parts import calling, expect_all
+from exact.parts import awaited, calling, expect_all
 from exact.reflection.base import Kind, Memory
 from exact.reflection.record import marks
 from exact.runs.attempt.live import BY_PERSON, LiveEnvironment
+from exact.runs.attempt.memory import version_of
 from exact.runs.attempt.observations import agent_context, ancestry
 from exact.runs.attempt.person import Ask, AttemptPerson, Signal
 from exact.runs.journal import events as ev
@@ -161,8 +162,8 @@ class AttemptContext:
             found = None
             if detector is not None:
                 try:
-                    with calling("detector.marks"):
-                        found = await detector.marks(seen, node=node.id, seed=self.state.search.tree.seed, selection=selection)
+                    with calling("detector.marks", detector):
+                        found = await awaited(detector.marks(seen, node=node.id, seed=self.state.search.tree.seed, selection=selection))
                 except AnswerError as error:
                     raise ModelError(f"the detector of injections gave no answer that can be read: {error}") from error
             rules = marks(seen)
@@ -173,9 +174,9 @@ class AttemptContext:
         """Add the reflections that memory holds for a node. Memory is asked once for each node and kind."""
         async with self._recalling:
             if (seen.node, kind) not in self.state.search.recalled:
-                with calling("memory.retrieve"):
+                with calling("memory.retrieve", self.memory):
                     found, version = await asyncio.to_thread(self._recall, seen, kind)
-                found = expect_all("memory.retrieve", found, Reflection)
+                    found = expect_all(found, Reflection)
                 self.record(ev.Recalled(node=seen.node, kind=kind, memory=version, reflections=found))
         return msgspec.structs.replace(seen, reflections=self.state.search.recalled[seen.node, kind].reflections)
 
@@ -188,7 +189,7 @@ class AttemptContext:
             seen, kind, k=k, threshold=settings.similarity, exclude_task=self.task.id if settings.exclude_same_task else None,
             confidence=settings.confidence,
         )  # fmt: skip
-        return found, self.memory.version
+        return found, version_of(self.memory)
 
 
 def deadline(attempt: AttemptContext) -> BudgetExceeded | None:

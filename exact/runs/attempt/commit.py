@@ -46,7 +46,7 @@ class Committer:
         if said := unreadable(self._state.search.tree):
             return f"the agent's answers cannot be parsed: {said}"
         try:
-            decision = self._state.search.algorithm.decide(self._state.search.tree)
+            decision = self._state.search.decide()
         except SearchError:
             return f"no action is left: {stopped}"
         self._intend(decision, stopped)

@@ -16,12 +16,12 @@ from collections.abc import Iterator
 import msgspec
 
 from exact.agents.answer import plain
+from exact.agents.base import evaluate
 from exact.context import Evaluation, Reflection, Taken
 from exact.errors import AnswerError, BudgetExceeded, InfrastructureError, ModelError, PartError
 from exact.observation import Observation
-from exact.parts import calling, expect
+from exact.parts import awaited, calling, expect, without_result
 from exact.reflection.contrast import FailedPath, Option, Record, contrast
-from exact.runs.attempt.agent_calls import evaluated
 from exact.runs.attempt.attempt_context import AttemptContext
 from exact.runs.attempt.memory import attempt_id, recalled_ids, went_well
 from exact.runs.journal import events as ev
@@ -140,7 +140,7 @@ class Ending:
         async with asyncio.timeout(None if limit is None else max(0.0, limit - attempt.journal.now)):
             with self._state.spending.task.reserve({"evaluations": 1}):
                 seen = await attempt.context(root, "value", draw=root.evaluations, confirms=confirms)
-                return await evaluated(attempt.agent.value, msgspec.structs.replace(seen, data=self._object))
+                return await evaluate(attempt.agent.value, msgspec.structs.replace(seen, data=self._object))
 
     @property
     def _object(self) -> str:
@@ -158,7 +158,8 @@ class Ending:
         A reflector or a memory that fails is journalled, and the attempt is scored all the same.
         """
         attempt, settings, scored = self._attempt, self._attempt.config.reflection, self._state.live.scored
-        if attempt.memory is None or attempt.agent.reflector is None or (scored and settings.outcome == "judge"):
+        reflector = attempt.agent.reflector
+        if attempt.memory is None or reflector is None or (scored and settings.outcome == "judge"):
             return
         outcome = scored.score.value if scored else self._state.live.judged.evaluation.value if self._state.live.judged else None
         unconfirmed = not scored and not settings.confirm  # the final state was evaluated once only
@@ -173,9 +174,8 @@ class Ending:
                 continue
             seen = attempt.bare_context(self._state.search.tree.nodes[surprise.node])
             try:
-                with calling("reflector.reflect"):
-                    found = await attempt.agent.reflector.reflect(seen, surprise, kind)
-                reflection = expect("reflector.reflect", found, Reflection)
+                with calling("reflector.reflect", reflector):
+                    reflection = expect(await awaited(reflector.reflect(seen, surprise, kind)), Reflection)
             except (ModelError, PartError, BudgetExceeded) as error:
                 attempt.record(ev.Failed(what="reflection", node=surprise.node, reason=str(error)))
                 continue
@@ -184,8 +184,8 @@ class Ending:
             )
             reflection = scrubbed(reflection, attempt.blobs.scrubber)
             try:
-                with calling("memory.add"):
-                    await asyncio.to_thread(attempt.memory.add, reflection)
+                with calling("memory.add", attempt.memory):
+                    without_result(await asyncio.to_thread(attempt.memory.add, reflection))
             except (InfrastructureError, PartError) as error:
                 attempt.record(ev.Failed(what="reflection", node=surprise.node, reason=str(error)))
                 continue
@@ -197,8 +197,8 @@ class Ending:
         if attempt.memory is not None and (used := recalled_ids(self._state)):
             id = attempt_id(attempt.config.name, attempt.task, attempt.journal.path)
             try:
-                with calling("memory.used"):
-                    await asyncio.to_thread(attempt.memory.used, id, used, went_well(attempt.config, self._state))
+                with calling("memory.used", attempt.memory):
+                    without_result(await asyncio.to_thread(attempt.memory.used, id, used, went_well(attempt.config, self._state)))
             except (InfrastructureError, PartError) as error:
                 attempt.record(ev.Failed(what="reflection", node=self._state.search.tree.root.id, reason=str(error)))
 

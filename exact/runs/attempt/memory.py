@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from importlib.util import find_spec
@@ -13,8 +14,9 @@ from typing import TYPE_CHECKING, Literal, cast
 import msgspec
 
 from exact.config import Config
-from exact.errors import JournalError, UsageError
+from exact.errors import JournalError, PartError, UsageError
 from exact.machine import wait_for_lock
+from exact.parts import calling, check_part, expect, without_result
 from exact.plugins import is_attribute, is_registered, make_plugin
 from exact.reflection.base import Memory
 from exact.reflection.memory.open import StoredMemory, open_memory
@@ -41,12 +43,17 @@ async def open_run_memory(config: Config, folder: Path, models: Models) -> Async
         return
     if is_attribute(settings.memory) or is_registered(settings.memory, MEMORY_GROUP):
         own: Memory = await asyncio.to_thread(make_plugin, "reflection.memory", settings.memory, MEMORY_GROUP, {})
+        check_part(f"reflection.memory: {settings.memory}", own, "add", "retrieve", "used", "close", verb="gives")
         if settings.round and not hasattr(own, "freeze"):
             raise UsageError(f"reflection.round needs a memory with versions to go back to, which {settings.memory} is not: set it to 0")
         try:
             yield own
         finally:
-            await asyncio.to_thread(own.close)
+            try:
+                with calling("memory.close", own):
+                    without_result(await asyncio.to_thread(own.close))
+            except PartError as error:  # what was attempted stays as it is
+                logging.getLogger("exact").warning("%s", error)
         return
     where = settings.memory or folder / "memory.sqlite"
     if settings.embedding != "model":
@@ -62,6 +69,12 @@ async def open_run_memory(config: Config, folder: Path, models: Models) -> Async
             yield memory
     finally:
         embedding.close()
+
+
+def version_of(memory: Memory) -> str:
+    """Return the version of a memory. Raises PartError if it gives none."""
+    with calling("memory.version", memory):
+        return expect(memory.version, str)
 
 
 def check_memory(config: Config) -> None:

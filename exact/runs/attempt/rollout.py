@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from exact.agents.base import evaluate
 from exact.budget import Reservation
 from exact.context import Context, Proposal, Taken
 from exact.environments.base import reported_info
@@ -17,7 +18,7 @@ from exact.environments.restore.slot import Slot
 from exact.environments.restore.waypoint import Waypoint
 from exact.errors import ActionError
 from exact.reflection.base import Kind
-from exact.runs.attempt.agent_calls import AgentCalls, Answered, evaluated, question_digest
+from exact.runs.attempt.agent_calls import AgentCalls, Answered, question_digest
 from exact.runs.attempt.attempt_context import AttemptContext
 from exact.runs.attempt.observations import observed_fields, waypoints
 from exact.runs.attempt.simulate import Simulator
@@ -47,7 +48,7 @@ class Rollouts:
             evaluation = known.evaluation
         else:
             reserved.add({"evaluations": 1})
-            evaluation = await evaluated(self._attempt.agent.value, context)
+            evaluation = await evaluate(self._attempt.agent.value, context)
         rolled = Rolled(evaluation=evaluation, steps=len(taken), terminated=any(step.terminated for step in taken))
         return Answered(rolled, reused=isinstance(known, Valued))
 

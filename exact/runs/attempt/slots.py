@@ -195,7 +195,7 @@ FORECAST = 2
 class Prefetch:
     """Follows the search's forecast. An async context manager, which cancels what is in flight at its exit.
 
-    The exit raises what broke meanwhile, other than an environment: a journal that cannot be written.
+    The exit raises what broke meanwhile, other than an environment: a journal that cannot be written, or the forecast.
     """
 
     def __init__(self, attempt: AttemptContext, slots: Slots) -> None:
@@ -210,6 +210,7 @@ class Prefetch:
     async def __aenter__(self) -> Prefetch:
         if self._slots.spares and self._state.search.algorithm.simulates:
             self._loop = asyncio.create_task(self._follow())
+            self._loop.add_done_callback(self._done)
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -228,7 +229,7 @@ class Prefetch:
 
     def _look(self) -> None:
         tree = self._state.search.tree
-        likely = self._state.search.algorithm.forecast(tree, FORECAST + self._slots.spares)
+        likely = self._state.search.forecast(FORECAST + self._slots.spares)
         acting = [tree.nodes[work.selection.node] for work in tree.open.values() if work.left[0] in ("step", "rollout")]
         judged = [work.target for work in tree.open.values() if work.target is not None]
         wanted = [waypoints(node) for node in (*acting, *likely, *judged)]

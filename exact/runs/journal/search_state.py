@@ -12,7 +12,8 @@ import msgspec
 from exact.action import Action
 from exact.config import Config, RecordedConfig, SearchConfig
 from exact.environments.base import SideEffect
-from exact.errors import JournalError
+from exact.errors import JournalError, PartError
+from exact.parts import Misfit, calling, misfit, name_of, without_result
 from exact.runs.journal import events as ev
 from exact.runs.journal.spending import Spending
 from exact.search.base import Algorithm, Decision, Diverged, Done, Result, Selection, Stepped, Wait
@@ -97,7 +98,40 @@ class SearchState:
         """Reserve work: what a viewer asked for, else what the algorithm asks for. Without any, return why there is none."""
         if isinstance(self.algorithm, Replans):
             self.algorithm.replan(self.tree, self._spending.affordable_iterations())
-        return self._requested() or self.algorithm.ask(self.tree)
+        return self._requested() or self._work()
+
+    def _work(self) -> Selection | Wait | Done:
+        """Return what the algorithm asks for. Raises PartError for work that is not in the tree."""
+        with calling("algorithm.ask", self.algorithm):
+            answer = self.algorithm.ask(self.tree)
+            if isinstance(answer, Selection):
+                if answer.id not in self.tree.open or not 0 <= answer.node < len(self.tree.nodes):
+                    raise Misfit(f"returned Selection {answer.id} of state {answer.node}: expected one that it has opened in the tree")
+            elif not isinstance(answer, Wait | Done):
+                raise misfit(answer, "a Selection, Wait or Done")
+            return answer
+
+    def _call(self, method: str, *given: object) -> None:
+        """Call a method of the algorithm that returns nothing. Raises PartError."""
+        with calling(f"algorithm.{method}", self.algorithm):
+            without_result(getattr(self.algorithm, method)(self.tree, *given))
+
+    def decide(self) -> Decision:
+        """Return the decision of the algorithm. Raises SearchError if no action is left, PartError for an action that is not there."""
+        with calling("algorithm.decide", self.algorithm):
+            decision = self.algorithm.decide(self.tree)
+            if not isinstance(decision, Decision):
+                raise misfit(decision, "a Decision")
+            if not decision.edges or not 0 <= decision.edges[0] < len(self.tree.root.edges):
+                raise Misfit(f"returned a Decision for {decision.edges}: expected indices of edges, the first one at the root")
+            return decision
+
+    def forecast(self, k: int) -> list[Node]:
+        """Return up to k nodes in which the algorithm expects the next steps."""
+        with calling("algorithm.forecast", self.algorithm):
+            if isinstance(likely := self.algorithm.forecast(self.tree, k), list):
+                return likely
+            raise misfit(likely, "a list of nodes")
 
     def ask_again(self, event: ev.Asked) -> Selection | Wait | Done:
         """Return what the search asks for where a journal recorded an ask.
@@ -175,7 +209,7 @@ class SearchState:
             case ev.Told():
                 self._told(event)
             case ev.Released():
-                self.algorithm.release(self.tree, self._open(event.selection))
+                self._call("release", self._open(event.selection))
                 self._moments.pop(event.selection, None)
             case ev.Commanded():
                 self._commanded(event)
@@ -226,7 +260,12 @@ class SearchState:
 
     def _told(self, event: ev.Told) -> None:
         selection = self._open(event.selection)
-        self.algorithm.tell(self.tree, selection, event.result)
+        left = len(self.tree.open[selection.id].left)
+        self._call("tell", selection, event.result)
+        if (work := self.tree.open.get(selection.id)) is not None and len(work.left) >= left:
+            raise PartError(
+                f"algorithm.tell: {name_of(self.algorithm)} left selection {selection.id} as it was: it has to take in the result"
+            )
         self._answered(event)
         if isinstance(event.result, Stepped) and selection.edge is not None:
             node = self.tree.nodes[selection.node]
@@ -276,7 +315,7 @@ class SearchState:
         if event.refused and event.changed:
             self.tree.root.edges = with_wait(self.tree.root.edges)
         elif event.refused:
-            self.algorithm.refuse(self.tree, event.edge, event.refused)
+            self._call("refuse", event.edge, event.refused)
         else:
             self._advance(event, rest)
         self._moments = {id: moment for id, moment in self._moments.items() if id in self.tree.open}
@@ -294,7 +333,10 @@ class SearchState:
             beyond=alike.beyond if alike else beyond(self.tree.root.beyond, event.effects, event.info),
         )
         self.drifts.clear()
-        is_subtree_kept = self.algorithm.advance(self.tree, event.edge, seen)
+        with calling("algorithm.advance", self.algorithm):
+            is_subtree_kept = self.algorithm.advance(self.tree, event.edge, seen)
+            if not isinstance(is_subtree_kept, bool):
+                raise misfit(is_subtree_kept, "whether the subtree was kept, True or False")
         if self.tree.presumed and alike is None and foreseen is not None and not foreseen.unseen:
             self._expect_chance()  # a simulated and a committed step led apart
         if is_subtree_kept and self.tree.root is foreseen and not self.tree.root.leaf:

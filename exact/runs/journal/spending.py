@@ -16,6 +16,7 @@ from exact.budget import Budget, Kind
 from exact.config import Config, Limits, ScopeLimits
 from exact.models.base import ChatAnswer, ChatModel, ChatRequest, Image, Message, Text, WrappedModel
 from exact.models.meter import metered, total
+from exact.parts import awaited, calling, misfit
 from exact.runs.journal import events as ev
 from exact.runs.journal.store import Blobs
 from exact.search.base import Batched, Compared, Result, Rolled, Selection, Valued
@@ -272,7 +273,10 @@ class JournalledModel(WrappedModel):
         answered = False
         with metered() as exchanges:
             try:
-                answer = await self._model.complete(request)
+                with calling("model.complete", self._model):
+                    answer = await awaited(self._model.complete(request))
+                    if not isinstance(answer, ChatAnswer):
+                        raise misfit(answer, "ChatAnswer")
                 answered = True
             finally:
                 lost = tuple(f"{e.endpoint}: {e.reason}" for e in exchanges if e.outcome == "lost")

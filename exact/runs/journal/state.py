@@ -13,7 +13,7 @@ import msgspec
 
 from exact.config import Config
 from exact.environments.base import SideEffect
-from exact.errors import JournalError
+from exact.errors import JournalError, PartError
 from exact.runs.journal import events as ev
 from exact.runs.journal.search_state import SearchState
 from exact.runs.journal.spending import Spending
@@ -168,6 +168,8 @@ class AttemptState:
         self.spending = Spending(config, tree)
         self.search = SearchState(config, tree, self.spending)
         self.live = LiveRecord(tree)
+        self.broken: PartError | None = None
+        """Error of the algorithm, at which the fold of a journal stopped. The search is the one before it. None if there was none."""
 
     @property
     def finished(self) -> ev.Finished | None:
@@ -201,7 +203,10 @@ class AttemptState:
         An ask changes the tree, so the algorithm is asked again, and must answer as it did. Raises JournalError.
         """
         if isinstance(event, ev.Asked) and self.search.ask_again(event) != event.answer:
-            raise JournalError(f"at {event.t:.3f} s the search asks for other work than it did: recorded by another version of exact")
+            raise JournalError(
+                f"at {event.t:.3f} s the search asks for other work than it did: recorded by another version of exact, or by an algorithm "
+                "that draws random numbers without the seed of its tree"
+            )
         self.apply(event)
 
     def _attributed(self, event: StepEvent, node: int) -> StepEvent:
@@ -229,9 +234,27 @@ class AttemptState:
             self.live.committed = [amended if step is earlier else step for step in self.live.committed]
 
 
-def fold(config: Config, journal: Iterable[ev.AnyEvent]) -> AttemptState:
-    """Return the state that a journal's events lead to. Any prefix of a journal folds. Raises JournalError."""
+def fold(config: Config, journal: Iterable[ev.AnyEvent], *, failing: bool = False) -> AttemptState:
+    """Return the state that a journal's events lead to. Any prefix of a journal folds.
+
+    If the algorithm raises at an event, that ended the attempt: the search stays as it was before, and `broken` is the error.
+
+    Args:
+        config: Configuration of the run.
+        journal: The events, in order.
+        failing: Whether the attempt is just being ended. Otherwise the journal must say that a part ended it.
+
+    Raises JournalError, and PartError if the algorithm raises in an attempt that went on.
+    """
     state = AttemptState(config)
     for event in journal:
-        state.replay(event)
+        try:
+            if state.broken is None:
+                state.replay(event)
+        except PartError as error:
+            state.broken = error
+        if state.broken is not None and isinstance(event, ev.Finished):
+            state.live.apply(event)
+    if state.broken is not None and not failing and (state.finished is None or state.finished.missing != PartError.missing):
+        raise state.broken
     return state

@@ -1,9 +1,8 @@
-import math
-
 import pytest
 
 import exact
-from exact.agents.policy.prior import RandomPolicy, normalised
+from exact.agents.base import propose
+from exact.agents.policy.prior import RandomPolicy
 from exact.context import Context, Proposal
 from exact.environments.toy.environment import TOY_ACTIONS
 from exact.observation import Element, Observation
@@ -15,20 +14,19 @@ MOVES = exact.ActionSpace(
 )
 
 
-def proposals(*priors):
-    return [Proposal(action=TOY_ACTIONS.action("go", str(number)), prior=prior) for number, prior in enumerate(priors)]
+class Given:
+    def __init__(self, *priors):
+        self.priors = priors
+
+    async def propose(self, context, actions, k):
+        return [Proposal(action=actions.action("go", str(number)), prior=prior) for number, prior in enumerate(self.priors)]
 
 
 @pytest.mark.parametrize(
     ("given", "expected"), [((1, 1), (0.5, 0.5)), ((3, 1), (0.75, 0.25)), ((0, 0), (0.5, 0.5)), ((0.9, 0.1), (0.9, 0.1)), ((), ())]
 )
-def test_priors_are_scaled_to_sum_to_one(given, expected):
-    assert tuple(each.prior for each in normalised(proposals(*given))) == expected
-
-
-@pytest.mark.parametrize("wrong", [-1.0, math.nan, math.inf])
-def test_priors_that_are_none_stay_for_the_search_to_refuse(wrong):
-    assert normalised(proposals(wrong, 1.0))[0].prior is wrong
+async def test_priors_are_scaled_to_sum_to_one(given, expected):
+    assert tuple(each.prior for each in await propose(Given(*given), context(), TOY_ACTIONS, 3)) == expected
 
 
 class Careless:

@@ -107,4 +107,4 @@ async def test_an_error_of_an_environment_is_no_death_of_its_process_and_is_reru
         await Schedule(folder=folder, engine=engine, parallel=1).run()
     (result,) = folder.results()
     assert (result.status, result.attempts) == ("failed", 2)
-    assert result.reason.startswith("environment.step: ZeroDivisionError: by nothing")
+    assert result.reason.startswith("environment.step: ToyEnvironment raised ZeroDivisionError: by nothing")

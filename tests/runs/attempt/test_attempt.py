@@ -50,7 +50,7 @@ async def test_an_invalid_score_is_a_failure_and_no_score(value: float, tmp_path
     monkeypatch.setattr(ToyEnvironment, "evaluate", evaluate)
     (line,) = await toy_runner(tmp_path, ToyFactory(maze())).run()
     assert (line.status, line.score) == ("failed", None)
-    assert line.reason.endswith(f"the evaluator of {line.task} gave {value}: a score is in [0, 1]")
+    assert line.reason.endswith(f"ToyEnvironment returned the score {value}: expected one in [0, 1]")
     assert not any(isinstance(event, ev.Scored) for event in journal(tmp_path))
 
 
@@ -164,7 +164,7 @@ async def test_an_invalid_value_ends_the_attempt_and_leaves_the_journal_usable_f
     assert good is not None
     runner.build_agent = lambda config, models: replace(good(config, models), value=Broken())
     (line,) = await runner.run()
-    assert line.status == "failed" and "node 0: value nan" in line.reason
+    assert line.status == "failed" and "Broken returned the value nan" in line.reason
     (line,) = await toy_runner(tmp_path, ToyFactory(chain(3))).run()
     assert line.score == 1.0
 

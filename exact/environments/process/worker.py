@@ -28,6 +28,7 @@ from exact.environments.process.channel import Channel
 from exact.environments.process.process import GuestProcess, Launcher, ProcessLauncher, processor_seconds
 from exact.errors import ActionError, EnvironmentFailure, UsageError
 from exact.observation import Observation
+from exact.slowness import Limit
 from exact.task import Outcome, Score, Task
 
 T = TypeVar("T")
@@ -239,7 +240,7 @@ class Worker:
     async def _call(self, op: str, arguments: Mapping[str, object], seconds: float) -> object:
         running = self._running()
         try:
-            async with asyncio.timeout(seconds):
+            async with Limit(seconds):
                 return await running.channel.call(op, _to_data(arguments))
         except TimeoutError as error:
             await self._lose(running, f"{op} did not end within {seconds:g} s", error)

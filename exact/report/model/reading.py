@@ -137,6 +137,8 @@ class Reading:
                 self.prepared.append(event)
             case ev.Resumed():
                 self.resumed += 1
+            case ev.Finished(stretched=factor) if factor > 1:
+                self.warnings.append(f"The machine was busy: limits of time for pages and servers were {factor:g} times as long.")
 
     def seen(self, node: Node | None) -> Observation | None:
         """Return the observation of a state; None if it was not recorded, or, with a warning, if its blob is gone."""

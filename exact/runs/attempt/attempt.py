@@ -12,6 +12,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+import msgspec
+
 from exact.errors import BudgetExceeded, ModelError
 from exact.runs.attempt.agent_calls import Answered
 from exact.runs.attempt.attempt_context import AttemptContext, deadline, is_past_deadline
@@ -26,6 +28,7 @@ from exact.runs.journal.commands import watched
 from exact.runs.journal.spending import evaluations_in
 from exact.search.base import Done, Selection, Wait
 from exact.search.rules.validate import validate
+from exact.slowness import MACHINE
 from exact.task import Outcome
 
 
@@ -41,11 +44,12 @@ class Attempt(AttemptContext):
 
     async def run(self) -> None:
         """Run from where the journal ends to the score. Raises InfrastructureError, PartError, UncertainCommit."""
+        waited, counted = MACHINE.waited, MACHINE.counted
         try:
             finished = await self._run_to_score()
         finally:
             await self.live.close()
-        self.record(finished)
+        self.record(msgspec.structs.replace(finished, stretched=round(MACHINE.stretched(waited, counted), 1)))
 
     async def _run_to_score(self) -> ev.Finished:
         """Act, evaluate, reflect and score. Return how the attempt finished. What is journalled is not done again."""

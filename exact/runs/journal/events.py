@@ -497,6 +497,8 @@ class Finished(Event, frozen=True, kw_only=True, tag="finished"):
     """Part that did not answer in a failed attempt: see `ResultLine.missing`."""
     resumable: bool = True
     """Whether resuming may finish a failed attempt: see `ResultLine.resumable`."""
+    stretched: float = 1.0
+    """Factor by which limits of time grew on average since the attempt began or was resumed, because the machine was busy."""
 
 
 AnyEvent = (

@@ -162,3 +162,14 @@ async def test_a_journal_that_grows_reads_as_one_that_is_whole(tmp_path: Path) -
     once = reading_of(runner.folder)
     assert reading.growth.moments == once.growth.moments and reading.moves == once.moves
     assert len(list(read_journal(path))) == len(lines)
+
+
+def test_a_reader_is_told_that_limits_of_time_were_stretched(tmp_path: Path) -> None:
+    run, settings = new_run(tmp_path / "run", "shop/tea?seed=1")
+    recorder = Recorder(run, run.manifest.tasks[0], settings, SHOP)
+    recorder.begin()
+    recorder.write(ev.Ended(reason="done", answer=""))
+    recorder.write(ev.Finished(status="judged", stretched=3.2))
+    recorder.journal.close()
+    (said,) = reading_of(run).warnings
+    assert "busy" in said and "3.2 times" in said

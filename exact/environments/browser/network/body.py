@@ -19,6 +19,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import io
+import math
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
@@ -28,6 +29,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exact.environments.browser.page.cdp import MOST_BYTES
 from exact.errors import EnvironmentFailure
+from exact.slowness import Limit
 
 if TYPE_CHECKING:
     from playwright.async_api import CDPSession
@@ -76,7 +78,7 @@ class Bodies:
         if slow := self._slow.get(url):
             return await self._read_slowly(event, slow, seconds / 10, most)
         try:
-            async with asyncio.timeout(seconds / 3 if event["request"]["method"] == "GET" else None):
+            async with Limit(seconds / 3 if event["request"]["method"] == "GET" else math.inf):
                 return await self.whole(event, most), True
         except TimeoutError:
             self._slow[url] = _Slow()

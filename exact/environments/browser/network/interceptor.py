@@ -28,6 +28,7 @@ from exact.environments.browser.network.rules import Allow, Refuse
 from exact.environments.browser.page.traffic import FailedNavigation
 from exact.errors import EnvironmentFailure
 from exact.origins import origin, split_url
+from exact.slowness import Limit
 
 if TYPE_CHECKING:
     from playwright.async_api import CDPSession
@@ -330,7 +331,7 @@ class RequestInterceptor:
         gate.partial[frame] = event["request"]["url"]
         if body is None and gate.is_judged:
             try:
-                async with asyncio.timeout(gate.rules.document_seconds):
+                async with Limit(gate.rules.document_seconds):
                     body = await self._bodies.whole(event, gate.rules.body_bytes)
             except TimeoutError:
                 await self._cdp.send("Fetch.failRequest", {"requestId": event["requestId"], "errorReason": "TimedOut"})

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from exact.environments.browser.page.cdp import script_call
 from exact.environments.browser.page.tab import Tab
 from exact.errors import EnvironmentFailure
+from exact.slowness import MACHINE, Limit
 
 if TYPE_CHECKING:
     from playwright.async_api import Page, Response
@@ -44,35 +45,36 @@ class Patience:
     def __init__(self, quiet: float, answer: float, suspend: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
         """Take the seconds of each. `suspend`: suspends the limit of the whole call while a server is waited for."""
         self._quiet, self._answer, self._suspend = quiet, answer, suspend
-        self._limit: asyncio.Timeout | None = None
+        self._limit: Limit | None = None
+        self._late: float | None = None
+        """Seconds that pages have left where a server was late."""
 
     @asynccontextmanager
     async def limited(self) -> AsyncIterator[None]:
         """Limit the block to the time that pages have left. Raises TimeoutError."""
-        begun = asyncio.get_running_loop().time()
+        limit, self._late = Limit(self._quiet), None
         try:
-            async with asyncio.timeout(self._quiet) as self._limit:
+            async with limit as self._limit:
                 yield
         finally:
-            self._quiet = max(0.0, self._quiet - (asyncio.get_running_loop().time() - begun))
-            self._limit = None
+            self._quiet, self._limit = limit.left if self._late is None else self._late, None
 
     @asynccontextmanager
     async def for_answer(self) -> AsyncIterator[None]:
         """Let the time of servers run during the block, not that of pages."""
-        limit, begun = self._limit, asyncio.get_running_loop().time()
+        limit = self._limit
         assert limit is not None
-        when = limit.when()
-        assert when is not None
-        limit.reschedule(begun + self._answer)
+        quiet = limit.left
+        limit.set(self._answer)
         try:
             with self._suspend():
                 yield
         finally:
-            spent = asyncio.get_running_loop().time() - begun
-            self._answer, self._quiet = max(0.0, self._answer - spent), self._quiet + spent
-            if not limit.expired():
-                limit.reschedule(when + spent)
+            self._answer = limit.left
+            if limit.expired:
+                self._late = quiet
+            else:
+                limit.set(quiet)
 
 
 async def quiet(tab: Tab, patience: Patience) -> bool:
@@ -291,7 +293,7 @@ async def loaded(page: Page) -> None:
 
     await whole(page)
     with suppress(Late):
-        await page.wait_for_load_state("load", timeout=1000 * LOAD_SECONDS)
+        await page.wait_for_load_state("load", timeout=1000 * LOAD_SECONDS * MACHINE.slowness)
 
 
 async def whole(page: Page) -> None:
@@ -304,7 +306,7 @@ async def whole(page: Page) -> None:
     await _require_whole(page)
     documents = _DOCUMENTS.get()
     try:
-        await page.wait_for_load_state("domcontentloaded", timeout=1000 * documents.seconds)
+        await page.wait_for_load_state("domcontentloaded", timeout=1000 * documents.seconds * MACHINE.slowness)
     except Late as error:
         if await page.evaluate("document.readyState") == "loading":  # else a script that must run afterwards is late
             raise documents.still_loading(page.url) from error

@@ -8,6 +8,7 @@ import json
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exact.environments.browser.page.accessible import AccessibleTree
@@ -16,6 +17,7 @@ from exact.environments.browser.page.cdp import move_mouse, script_call
 from exact.environments.browser.page.setup import PageSetup
 from exact.environments.browser.page.traffic import Traffic
 from exact.errors import EnvironmentFailure
+from exact.slowness import Timer
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
@@ -108,7 +110,7 @@ class Tab:
         """Whether the navigation was held when its time was last checked."""
         self._answer_seconds = answer_seconds
         self._navigation = ""
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: Timer | None = None
         self._stopping: asyncio.Task[None] | None = None
         self._told: set[asyncio.Task[None]] = set()
         """Commands whose answers nothing waits for."""
@@ -352,7 +354,10 @@ class Tab:
         if event.get("type") == "Document" and event.get("frameId") == self.main_frame and id != self._navigation:
             self._navigation_answered({"requestId": self._navigation})
             self._navigation = id
-            self._timer = asyncio.get_running_loop().call_later(self._answer_seconds, self._navigation_timed_out, event["request"]["url"])
+            self._await_answer(event["request"]["url"])
+
+    def _await_answer(self, url: str) -> None:
+        self._timer = Timer(self._answer_seconds, partial(self._navigation_timed_out, url))
 
     def _navigation_answered(self, event: dict[str, Any]) -> None:
         if self._timer is not None and event.get("requestId", self._navigation) == self._navigation:
@@ -362,7 +367,7 @@ class Tab:
     def _navigation_timed_out(self, url: str) -> None:
         held, self._held = self._held, self._holds(self.main_frame)
         if held or self._held:  # the server has its whole time once the request is sent
-            self._timer = asyncio.get_running_loop().call_later(self._answer_seconds, self._navigation_timed_out, url)
+            self._await_answer(url)
             return
         self.unanswered = url
         self._stopping = asyncio.ensure_future(self.stop_loading())

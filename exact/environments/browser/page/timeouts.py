@@ -6,12 +6,14 @@ A paused page clock that runs for a fixed time after each action, so that animat
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from exact.environments.browser.page.cdp import script_call
 from exact.environments.browser.page.tab import Tab
+from exact.slowness import Limit
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext
@@ -29,7 +31,7 @@ class Timeouts:
         self._settling = settling
         self._suspended = 0
         """Number of blocks that suspend the timeout now."""
-        self._limit: asyncio.Timeout | None = None
+        self._limit: Limit | None = None
         """The timeout of the present call; None outside one."""
         self.broken = ""
         """The reason why the page will never answer; empty while it may."""
@@ -44,7 +46,7 @@ class Timeouts:
         """Limit the time of the block. Raises TimeoutError with the reason for the missing answer."""
         seconds = self.seconds
         try:
-            async with asyncio.timeout(seconds) as self._limit:
+            async with Limit(seconds) as self._limit:
                 yield
         except TimeoutError as error:
             why = self.broken or f"the page did not answer for {seconds:g} s: reset, or raise browser.settle_seconds"
@@ -54,34 +56,30 @@ class Timeouts:
 
     def renew(self) -> None:
         """Restart the timeout: the next call is to another page."""
-        if self._limit is not None and not self._limit.expired() and not self.broken and not self._suspended:
-            self._limit.reschedule(self._deadline)
+        if self._limit is not None and not self.broken and not self._suspended:
+            self._limit.set(self.seconds)
 
     def fail(self, why: str) -> None:
         """End the present call at once: the page is broken. `why` gives the reason, the first one if there are several."""
         if self.broken:
             return  # the present call may begin with another page
         self.broken = why
-        if self._limit is not None and not self._limit.expired():
-            self._limit.reschedule(asyncio.get_running_loop().time())
+        if self._limit is not None:
+            self._limit.set(0.0)
 
     @contextmanager
     def unlimited(self) -> Iterator[None]:
         """Suspend the timeout while something runs that has its own, such as a hook. It restarts after the last such block."""
         limit = self._limit
         self._suspended += 1
-        if limit is not None and not limit.expired():
-            limit.reschedule(None)
+        if limit is not None:
+            limit.set(math.inf)
         try:
             yield
         finally:
             self._suspended -= 1
-            if limit is not None and limit.when() is None and not self._suspended:  # the page has not failed meanwhile
-                limit.reschedule(self._deadline)
-
-    @property
-    def _deadline(self) -> float:
-        return asyncio.get_running_loop().time() + self.seconds
+            if limit is not None and limit.left == math.inf and not self._suspended:  # the page has not failed meanwhile
+                limit.set(self.seconds)
 
 
 START = 1_767_258_000_000

@@ -38,7 +38,7 @@ class Position:
         self.state, self.path = self.state.children[action], (*self.path, action)
 
     def returns(self) -> list[float]:
-        return [self.state.value]
+        return [self.dice.worth(self.path, self.state)]
 
 
 class Judge(mcts.Evaluator):  # type: ignore[misc]

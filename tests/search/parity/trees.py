@@ -26,6 +26,8 @@ class State:
     children: tuple[State, ...] = ()
     chances: tuple[float, ...] = ()
     """Chances of the children where the environment chooses among them, not the agent."""
+    lottery: bool = False
+    """Whether an end pays 1 or 0 at each visit, 1 with the chance `value`."""
 
 
 @dataclass
@@ -59,7 +61,7 @@ def grown(seed: int, *, branching: tuple[int, int], depth: int, ends: float = 0.
 
 
 def grown_by_chance(seed: int, *, branching: tuple[int, int], outcomes: tuple[int, int], depth: int, ends: float = 0.0) -> State:
-    """Draw a random tree in which each action leads to a number of outcomes; else as `grown`."""
+    """Draw a random tree in which each action leads to a number of outcomes, and every other end is a lottery; else as `grown`."""
     dice = random.Random(seed)
 
     def shares(count: int) -> tuple[float, ...]:
@@ -69,7 +71,7 @@ def grown_by_chance(seed: int, *, branching: tuple[int, int], outcomes: tuple[in
     def state(level: int) -> State:
         value = round(dice.random(), 4)
         if level == depth or (level and dice.random() < ends):
-            return State(value)
+            return State(value, lottery=dice.random() < 0.5)
         priors = shares(dice.randint(*branching))
         return State(value, priors, tuple(action(level) for _ in priors))
 
@@ -91,7 +93,7 @@ CHANCE_TREES: dict[str, State] = {
 
 
 class Dice:
-    """The outcomes of the steps, by the action that was taken and how often it was taken before: equal for all who take equal steps."""
+    """What comes of steps and ends, by the path and how often it was taken before: equal for all who take equal steps."""
 
     def __init__(self) -> None:
         self._taken: Counter[Path] = Counter()
@@ -101,6 +103,13 @@ class Dice:
         self._taken[path] += 1
         luck = random.Random(f"{path} {self._taken[path]}")
         return luck.choices(range(len(state.chances)), state.chances)[0]
+
+    def worth(self, path: Path, state: State) -> float:
+        """Return what a state is worth at its next evaluation."""
+        if not state.lottery:
+            return state.value
+        self._taken[path] += 1
+        return float(random.Random(f"{path} {self._taken[path]}").random() < state.value)
 
 
 TREES: dict[str, State] = {
@@ -161,7 +170,7 @@ def _by_chance(root: State, search: Tree, asked: Selection, need: Need, dice: Di
     assert target is not None
     state = at(root, _path(target))
     if need == "value":
-        return Valued(evaluation=Evaluation(value=state.value))
+        return Valued(evaluation=Evaluation(value=dice.worth(_path(target), state)))
     actions = enumerate(state.priors)
     return Proposed(proposals=tuple(Proposal(action=TOY_ACTIONS.action("go", f"{i}"), prior=prior) for i, prior in actions))
 

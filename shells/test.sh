@@ -18,11 +18,13 @@ if [ "${1-}" = --parity-live ]; then
 fi
 bash shells/setup.sh
 echo "test: $(.venv/bin/python -m tests.choose --last)"
+# These measure delays, or use all processors themselves: in a whole run they have the machine to themselves, and come first.
+quiet=(tests/docs/test_goals.py tests/gate/test_resources.py tests/models/test_llamacpp.py)
 case "${1-}" in
   "") chosen=(--short) ;;
   --whole)
     chosen=("${@:2}")
-    case "${*:2}" in "" | --record-seconds) chosen+=(--record-whole) ;; esac
+    case "${*:2}" in "" | --record-seconds) chosen+=("${quiet[@]/#/--ignore=}" --record-whole) ;; esac
     ;;
   --changed)
     files=$(.venv/bin/python -m tests.choose)
@@ -52,13 +54,17 @@ fi
 step "ruff check" .venv/bin/python -m ruff check .
 step "ruff format" .venv/bin/python -m ruff format --check .
 step "floors (import-linter)" .venv/bin/lint-imports --no-logo
+tests=0 types=0 run=(.venv/bin/pytest --dist loadfile --no-loadscope-reorder)
+if [[ " ${chosen[*]} " == *" --record-whole "* ]]; then
+  [ ${#beside[@]} = 0 ] || wait "${beside[@]}" || true
+  step "tests that want the machine to themselves" "${run[@]}" -n 0 "${quiet[@]}" "${@:2}" || exit $?
+fi
 # mypy needs a minute of one core. It gets it beside the tests, at the lowest priority, for tests wait half of their time.
 nice -n 19 .venv/bin/python -m mypy >"$said" 2>&1 &
 mypy=$!
 [ ${#beside[@]} = 0 ] || wait "${beside[@]}" || true
 beside=("$mypy")
 
-tests=0 types=0 run=(.venv/bin/pytest --dist loadfile --no-loadscope-reorder)
 # Tests of a file stay in one process because they share fixtures, some of which take a minute. Tests wait for a third of their time, so
 # three processes keep two cores busy.
 step "tests" "${run[@]}" -n 3 "${chosen[@]}" || tests=$?

@@ -73,8 +73,13 @@ def long_tests(ids: list[str], seconds: dict[str, float], within: float | None =
     return out
 
 
+def _is_elsewhere(file: str, files: set[str]) -> bool:
+    """Return whether a file is there and is none of those that ran."""
+    return file not in files and (Path(__file__).parents[1] / file).exists()
+
+
 class _Recorder:
-    """Adds up the seconds of each test, with its fixtures, and writes them at the end."""
+    """Adds up the seconds of each test, with its fixtures, and writes them at the end, beside those of files that did not run."""
 
     def __init__(self) -> None:
         self._seconds: defaultdict[str, float] = defaultdict(float)
@@ -83,5 +88,8 @@ class _Recorder:
         self._seconds[report.nodeid] += report.duration
 
     def pytest_sessionfinish(self) -> None:
-        long = {id: round(took, 1) for id, took in sorted(self._seconds.items()) if took >= _LEAST}
+        files = {id.partition("::")[0] for id in self._seconds}
+        known = json.loads(SECONDS.read_text()) if SECONDS.exists() else {}
+        others = {id: took for id, took in known.items() if _is_elsewhere(id.partition("::")[0], files)}
+        long = dict(sorted((others | {id: round(took, 1) for id, took in self._seconds.items() if took >= _LEAST}).items()))
         SECONDS.write_text(json.dumps(long, indent=0, ensure_ascii=False) + "\n")

@@ -176,6 +176,10 @@ def test_what_changed_is_what_differs_committed_or_not(clone: Path) -> None:
     assert choose.changed_since("HEAD") == {"new", "README.md", "moved"}
 
 
+QUIET = ("tests/docs/test_goals.py", "tests/gate/test_resources.py", "tests/models/test_llamacpp.py")
+LATER = " ".join(f"--ignore={each}" for each in QUIET)
+
+
 def run_script(tmp_path: Path, arguments: list[str], pytest: str) -> subprocess.CompletedProcess[str]:
     """Run the script of the tests beside commands that do nothing. `pytest`: what that of the tests does."""
     says = {
@@ -197,8 +201,8 @@ def run_script(tmp_path: Path, arguments: list[str], pytest: str) -> subprocess.
     ("arguments", "asked"),
     [
         ([], "--short"),
-        (["--whole"], "--record-whole"),
-        (["--whole", "--record-seconds"], "--record-seconds --record-whole"),
+        (["--whole"], f"{LATER} --record-whole"),
+        (["--whole", "--record-seconds"], f"--record-seconds {LATER} --record-whole"),
         (["--whole", "-x"], "-x"),
         (["--changed", "-x"], "tests/a.py tests/b.py --within 2100 -x"),
         (["tests/search", "-x"], "tests/search -x"),
@@ -209,9 +213,18 @@ def test_the_script_asks_for_the_chosen_tests_and_prints_the_last_whole_run(argu
     assert "test: last\n" in done.stdout and f"--no-loadscope-reorder -n 3 {asked}\n" in done.stdout, done.stderr
 
 
+@pytest.mark.parametrize("passes", [True, False])
+def test_a_whole_run_begins_with_the_tests_that_want_the_machine_to_themselves(passes: bool, tmp_path: Path) -> None:
+    done = run_script(tmp_path, ["--whole", "--record-seconds"], pytest=f'echo "asked $*"; [[ "$*" != *"-n 0"* ]] || {str(passes).lower()}')
+    alone, *others = [line for line in done.stdout.splitlines() if line.startswith("asked ")]
+    assert f"-n 0 {' '.join(QUIET)} --record-seconds" in alone and (done.returncode == 0) is passes
+    assert bool(others) is passes, "what failed alone is not recorded"
+    assert all((ROOT / each).exists() for each in QUIET)
+
+
 @pytest.mark.parametrize(("arguments", "again"), [(["--whole"], True), (["--whole", "-x"], False), ([], False), (["--changed"], False)])
 def test_the_script_runs_failed_tests_of_a_whole_run_alone(arguments: list[str], again: bool, tmp_path: Path) -> None:
-    done = run_script(tmp_path, arguments, pytest='echo "asked $*"; [[ "$*" == *--last-failed* ]]')
+    done = run_script(tmp_path, arguments, pytest='echo "asked $*"; [[ "$*" == *"-n 0"* ]]')
     assert ("-n 0 --last-failed --last-failed-no-failures none --record-whole\n" in done.stdout) is again
     assert (done.returncode == 0) is again
 

@@ -59,5 +59,8 @@ def test_seconds_are_recorded_and_used(tmp_path: Path) -> None:
 
     assert "2 passed" in run("--record-seconds")
     assert "test_that_is_long" in recorded.read_text() and "test_that_is_quick" not in recorded.read_text()
+    recorded.write_text(json.dumps({"tests/test_gone.py::test_it": 3.0, "tests/test_short.py::test_it": 3.0}))
+    run("--record-seconds")
+    assert "test_gone" not in recorded.read_text() and "tests/test_short.py::test_it" in recorded.read_text()
     recorded.write_text(recorded.read_text().replace(": 1.", ": 9."))
     assert "1 passed, 1 deselected" in run("--short")

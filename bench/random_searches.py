@@ -1,9 +1,11 @@
 """Run random searches of all algorithms with several workers and failures, and count those that break an invariant.
 
 Each search has an environment, settings, a number of workers and an order of results at random. It searches and commits up to five times.
-It must end; use no more iterations than were granted; leave no reservation; count each visit once; never evaluate a state twice with the
-same draw; stop only when nothing is in flight; and find an action to commit wherever the policy proposed one. The searches, 2,700 for each
-of eleven algorithms, are those of `tests/search/test_any_order.py`.
+Four in ten environments have chance in them. Now and then the tree is replaced by a copy, or by what the moves so far make of a new one, as
+when a run is resumed. A search must end; use no more iterations than were granted; leave no reservation; count each visit once; never
+evaluate a state twice with the same draw; stop only when nothing is in flight; find an action to commit wherever the policy proposed one;
+and ask for the same work when it is resumed. The searches, 2,700 for each of eleven algorithms, are those of
+`tests/search/test_any_order.py`.
 
     python bench/random_searches.py [--quick]
 """

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
@@ -39,10 +38,13 @@ def threads_for_each_processor() -> float:
 class Machine:
     """The time of a machine at rest, by measurements of this one."""
 
-    def __init__(self, load: Callable[[], float] = threads_for_each_processor, clock: Callable[[], float] = time.monotonic) -> None:
-        """Begin now. `load` returns the threads for each processor, `clock` the seconds of any clock that runs evenly."""
+    def __init__(
+        self, load: Callable[[], float] = threads_for_each_processor, clock: Callable[[], float] = lambda: asyncio.get_running_loop().time()
+    ) -> None:
+        """Take `load`, which returns the threads for each processor, and `clock`, which returns seconds; by default the event loop's."""
         self._load, self._clock = load, clock
-        self._last, self._time, self._mean = clock(), 0.0, 0.0
+        self._last: float | None = None
+        self._time, self._mean = 0.0, 0.0
         self.waited, self.counted = 0.0, 0.0
         """Seconds of this machine and of one at rest that the limits of time have counted so far."""
 
@@ -54,6 +56,8 @@ class Machine:
     def time(self) -> float:
         """Return the seconds that have passed since the beginning, as those of a machine at rest. Measure again if a while has passed."""
         now = self._clock()
+        if self._last is None or now < self._last:  # another event loop, whose clock begins elsewhere
+            self._last = now
         passed = now - self._last
         if passed >= _EACH / 2:
             self._mean += (self._load() - self._mean) * (1 - math.exp(-passed / _MEMORY))

@@ -43,6 +43,13 @@ def test_a_busy_machine_counts_less(load: float, slowness: float) -> None:
     assert bench.pass_(10) == pytest.approx(20 / slowness, rel=0.05)
 
 
+def test_a_clock_that_begins_elsewhere_is_followed() -> None:
+    bench = Bench()
+    bench.pass_(5)
+    bench.now -= 3600
+    assert bench.pass_(5) == pytest.approx(10)
+
+
 def test_a_burst_is_no_slowness() -> None:
     bench = Bench()
     bench.load = 6.0

@@ -35,7 +35,7 @@ def threads_for_each_processor() -> float:
         return 0.0
 
 
-class Machine:
+class RestClock:
     """The time of a machine at rest, by measurements of this one."""
 
     def __init__(
@@ -74,24 +74,24 @@ class Machine:
         return (self.waited - waited) / (self.counted - counted) if self.counted > counted else 1.0
 
 
-MACHINE = Machine()
-"""The machine that this process runs on."""
+REST_CLOCK = RestClock()
+"""The time of a machine at rest, for this process."""
 
 
 class Timer:
     """A call after some seconds of a machine at rest."""
 
-    def __init__(self, seconds: float, call: Callable[[], object], machine: Machine | None = None) -> None:
+    def __init__(self, seconds: float, call: Callable[[], object], clock: RestClock | None = None) -> None:
         """Begin now. The call comes from the running event loop."""
-        self._machine, self._call = machine or MACHINE, call
-        self._began, self._begun = self._machine.now(), self._machine.time()
+        self._clock, self._call = clock or REST_CLOCK, call
+        self._began, self._begun = self._clock.now(), self._clock.time()
         self._at = self._begun + seconds
         self._handle: asyncio.Handle | None = asyncio.get_running_loop().call_soon(self._wait)
 
     @property
     def left(self) -> float:
         """Return the seconds of a machine at rest until the call; 0 after it."""
-        return max(0.0, self._at - self._machine.time())
+        return max(0.0, self._at - self._clock.time())
 
     def cancel(self) -> None:
         """Do not call."""
@@ -104,20 +104,20 @@ class Timer:
             self._note()
             self._call()
             return
-        self._handle = asyncio.get_running_loop().call_later(min(_EACH, left * self._machine.slowness), self._wait)
+        self._handle = asyncio.get_running_loop().call_later(min(_EACH, left * self._clock.slowness), self._wait)
 
     def _note(self) -> None:
         self._handle = None
-        self._machine.waited += self._machine.now() - self._began
-        self._machine.counted += self._machine.time() - self._begun
+        self._clock.waited += self._clock.now() - self._began
+        self._clock.counted += self._clock.time() - self._begun
 
 
 class Limit:
     """A limit of time of the block, in seconds of a machine at rest. It raises TimeoutError, as `asyncio.timeout` does."""
 
-    def __init__(self, seconds: float, machine: Machine | None = None) -> None:
+    def __init__(self, seconds: float, clock: RestClock | None = None) -> None:
         """Take the seconds, which are counted from the beginning of the block."""
-        self._seconds, self._machine = seconds, machine
+        self._seconds, self._clock = seconds, clock
         self._timeout = asyncio.timeout(None)
         self._timer: Timer | None = None
 
@@ -146,7 +146,7 @@ class Limit:
         self._stop()
         self._left = seconds
         if seconds < math.inf and not self.expired:
-            self._timer = Timer(seconds, self._end, self._machine)
+            self._timer = Timer(seconds, self._end, self._clock)
 
     def _stop(self) -> None:
         if self._timer is not None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from exact import slowness
-from exact.slowness import MOST, Limit, Machine, Timer, threads_for_each_processor
+from exact.slowness import MOST, Limit, RestClock, Timer, threads_for_each_processor
 
 
 class Bench:
@@ -15,7 +15,7 @@ class Bench:
 
     def __init__(self) -> None:
         self.load, self.now = 0.0, 100.0
-        self.machine = Machine(lambda: self.load, lambda: self.now)
+        self.machine = RestClock(lambda: self.load, lambda: self.now)
 
     def pass_(self, seconds: float) -> float:
         """Let time pass in small steps. Return the seconds of a machine at rest."""
@@ -71,12 +71,12 @@ def test_a_machine_that_was_busy_is_at_rest_soon() -> None:
 def test_a_system_that_does_not_say_counts_as_at_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     (tmp_path / "loadavg").write_text(text)
     monkeypatch.setattr(slowness, "_LOAD", tmp_path / "loadavg")
-    assert Machine(threads_for_each_processor).slowness == 1
+    assert RestClock(threads_for_each_processor).slowness == 1
     assert threads_for_each_processor() <= 0
 
 
 async def test_a_limit_ends_its_block_at_rest_as_asyncio_does() -> None:
-    machine = Machine(lambda: 0.0)
+    machine = RestClock(lambda: 0.0)
     with pytest.raises(TimeoutError):
         async with Limit(0.05, machine) as limit:
             await asyncio.sleep(30)
@@ -107,7 +107,7 @@ async def test_a_limit_is_longer_on_a_busy_machine() -> None:
 
 
 async def test_a_limit_can_be_set_again_and_suspended() -> None:
-    machine = Machine(lambda: 0.0)
+    machine = RestClock(lambda: 0.0)
     async with Limit(0.05, machine) as limit:
         limit.set(math.inf)
         await asyncio.sleep(0.1)
@@ -119,14 +119,14 @@ async def test_a_limit_can_be_set_again_and_suspended() -> None:
 
 async def test_a_limit_that_is_set_to_nothing_ends_its_block() -> None:
     with pytest.raises(TimeoutError):
-        async with Limit(30.0, Machine(lambda: 0.0)) as limit:
+        async with Limit(30.0, RestClock(lambda: 0.0)) as limit:
             limit.set(0.0)
             await asyncio.sleep(30)
 
 
 async def test_a_limit_leaves_other_errors_and_cancellation_alone() -> None:
     with pytest.raises(KeyError):
-        async with Limit(5.0, Machine(lambda: 0.0)):
+        async with Limit(5.0, RestClock(lambda: 0.0)):
             raise KeyError
     task = asyncio.ensure_future(_within())
     await asyncio.sleep(0)
@@ -136,14 +136,14 @@ async def test_a_limit_leaves_other_errors_and_cancellation_alone() -> None:
 
 
 async def _within() -> None:
-    async with Limit(5.0, Machine(lambda: 0.0)):
+    async with Limit(5.0, RestClock(lambda: 0.0)):
         await asyncio.sleep(30)
 
 
 async def test_a_cancelled_timer_does_not_call() -> None:
     calls = list[int]()
-    timer = Timer(0.02, lambda: calls.append(1), Machine(lambda: 0.0))
+    timer = Timer(0.02, lambda: calls.append(1), RestClock(lambda: 0.0))
     timer.cancel()
-    other = Timer(0.02, lambda: calls.append(2), Machine(lambda: 0.0))
+    other = Timer(0.02, lambda: calls.append(2), RestClock(lambda: 0.0))
     await asyncio.sleep(0.1)
     assert calls == [2] and other.left == 0

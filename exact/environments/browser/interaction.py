@@ -32,7 +32,7 @@ from exact.environments.browser.tabs import Tabs
 from exact.errors import ActionError, EnvironmentFailure
 from exact.observation import Observation
 from exact.origins import origin, origins, target_refusal
-from exact.slowness import MACHINE
+from exact.slowness import REST_CLOCK
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext
@@ -231,7 +231,7 @@ class Interaction:
         from playwright.async_api import Error
 
         tabs, unsettled, patience = self.tabs, "", self.tabs.patience()
-        last = MACHINE.time() + _REPLACED * tabs.config.settle_seconds + tabs.config.answer_seconds
+        last = REST_CLOCK.time() + _REPLACED * tabs.config.settle_seconds + tabs.config.answer_seconds
         while True:
             if not expected:
                 unsettled = await tabs.settle(patience, run=run)
@@ -249,7 +249,7 @@ class Interaction:
                     continue
                 if not (tab.is_navigation_error(error) or await tabs.window.recovers_from(tab, error)):
                     raise
-                if MACHINE.time() > last:
+                if REST_CLOCK.time() > last:
                     why = f"{tab.page.url} is replaced by another page all the time, so it cannot be observed"
                     raise EnvironmentFailure(why) from error
             else:

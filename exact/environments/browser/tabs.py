@@ -25,7 +25,7 @@ from exact.environments.browser.page.window import BrowserWindow
 from exact.environments.browser.snapshot.state import Memo
 from exact.errors import EnvironmentFailure
 from exact.origins import origin
-from exact.slowness import MACHINE
+from exact.slowness import REST_CLOCK
 
 if TYPE_CHECKING:
     from playwright.async_api import Dialog, Page
@@ -89,7 +89,7 @@ class Tabs:
         `downloads`: lines about the files that it had downloaded before. `history`: addresses behind the page that it begins with.
         """
         self.config, self.gate, self.history = config, gate, history
-        self._ready_by = MACHINE.time() + config.start_seconds
+        self._ready_by = REST_CLOCK.time() + config.start_seconds
         self.downloads = self._new_downloads(downloads)
         self.timeouts.broken = ""
         self.dialogs.clear()
@@ -158,7 +158,7 @@ class Tabs:
         found = await self.dialogs.race(self.present.navigate(url or "about:blank"), keep_running=True)
         if found is not None:
             self._check_opened(url, found)
-        self._ready_by = MACHINE.time() + self.config.start_seconds
+        self._ready_by = REST_CLOCK.time() + self.config.start_seconds
         await self.dialogs.race(self.settle(ready=not self.setup.begin))
 
     async def show_content(self) -> str:
@@ -172,7 +172,7 @@ class Tabs:
             found = await self.dialogs.race(content_of(self.present))
             if found is None or found.shows:
                 break
-            late = MACHINE.time() >= self._ready_by or (self.clock and self.clock.now - now >= 1000 * self.config.start_seconds)
+            late = REST_CLOCK.time() >= self._ready_by or (self.clock and self.clock.now - now >= 1000 * self.config.start_seconds)
             if late or not found.changes:
                 how_long = f"stayed blank for {self.config.start_seconds:g} s" if late else "is blank, and nothing in it would change that"
                 return f"the page {how_long}: it shows no text, control or picture"
@@ -204,7 +204,7 @@ class Tabs:
                 return await self.settle(run=run)
             tab = self.present
             documents = tab.traffic.documents - before.get(tab, 0)
-            more = ready and documents < AGAIN_AND_AGAIN and MACHINE.time() < self._ready_by
+            more = ready and documents < AGAIN_AND_AGAIN and REST_CLOCK.time() < self._ready_by
             if more and not await self._is_ready(tab):
                 self.timeouts.renew()
                 return await self.settle(run=run, ready=True)

@@ -28,7 +28,7 @@ from exact.runs.journal.commands import watched
 from exact.runs.journal.spending import evaluations_in
 from exact.search.base import Done, Selection, Wait
 from exact.search.rules.validate import validate
-from exact.slowness import MACHINE
+from exact.slowness import REST_CLOCK
 from exact.task import Outcome
 
 
@@ -44,12 +44,12 @@ class Attempt(AttemptContext):
 
     async def run(self) -> None:
         """Run from where the journal ends to the score. Raises InfrastructureError, PartError, UncertainCommit."""
-        waited, counted = MACHINE.waited, MACHINE.counted
+        waited, counted = REST_CLOCK.waited, REST_CLOCK.counted
         try:
             finished = await self._run_to_score()
         finally:
             await self.live.close()
-        self.record(msgspec.structs.replace(finished, stretched=round(MACHINE.stretched(waited, counted), 1)))
+        self.record(msgspec.structs.replace(finished, stretched=round(REST_CLOCK.stretched(waited, counted), 1)))
 
     async def _run_to_score(self) -> ev.Finished:
         """Act, evaluate, reflect and score. Return how the attempt finished. What is journalled is not done again."""

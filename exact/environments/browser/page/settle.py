@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from exact.environments.browser.page.cdp import script_call
 from exact.environments.browser.page.tab import Tab
 from exact.errors import EnvironmentFailure
-from exact.slowness import MACHINE, Limit
+from exact.slowness import REST_CLOCK, Limit
 
 if TYPE_CHECKING:
     from playwright.async_api import Page, Response
@@ -293,7 +293,7 @@ async def loaded(page: Page) -> None:
 
     await whole(page)
     with suppress(Late):
-        await page.wait_for_load_state("load", timeout=1000 * LOAD_SECONDS * MACHINE.slowness)
+        await page.wait_for_load_state("load", timeout=1000 * LOAD_SECONDS * REST_CLOCK.slowness)
 
 
 async def whole(page: Page) -> None:
@@ -306,7 +306,7 @@ async def whole(page: Page) -> None:
     await _require_whole(page)
     documents = _DOCUMENTS.get()
     try:
-        await page.wait_for_load_state("domcontentloaded", timeout=1000 * documents.seconds * MACHINE.slowness)
+        await page.wait_for_load_state("domcontentloaded", timeout=1000 * documents.seconds * REST_CLOCK.slowness)
     except Late as error:
         if await page.evaluate("document.readyState") == "loading":  # else a script that must run afterwards is late
             raise documents.still_loading(page.url) from error

@@ -62,11 +62,19 @@ class Answerer:
         return ObjectAnswer(await self._object("answer", context, schema, self._check, said=said))
 
     async def _object(
-        self, prompt: str, context: Context, schema: str, check: Callable[[dict[str, Any]], str] | None = None, **inputs: Any
+        self,
+        prompt: str,
+        context: Context,
+        schema: str,
+        check: Callable[[dict[str, Any]], str] | None = None,
+        most: int | None = None,
+        **inputs: Any,
     ) -> dict[str, Any]:
+        tokens = self._sampling.max_tokens
+        sampling = msgspec.structs.replace(self._sampling, max_tokens=tokens if most is None else min(tokens, most))
         form = AnswerForm(schema=json.loads(schema), example="one object that fits the schema")
         request = state_request(
-            prompt, context, self._view, self._sampling, role=ROLE, samples=1, model=self._model.name, form=form, schema=schema, **inputs
+            prompt, context, self._view, sampling, role=ROLE, samples=1, model=self._model.name, form=form, schema=schema, **inputs
         )  # fmt: skip
 
         shown = "".join(part.text for message in request.messages for part in message.parts if isinstance(part, Text))

@@ -60,6 +60,10 @@ _CHANGED = 2
 """Lines that may have changed in a state that has grown, such as that of the button which made it grow."""
 
 
+_LEAST_TOKENS, _TIMES = 256, 4
+"""New tokens that the object of a part may take: so many, and so many for each token of the part. Small models may write without end."""
+
+
 class PageTurner:
     """A policy that reads on: it scrolls while that brings something, follows the link to the next page, and stops at the last."""
 
@@ -124,7 +128,8 @@ class PagesAnswerer(Answerer):
         for part in self._parts(context):
             asked = msgspec.structs.replace(bare, observation=part)
             try:
-                told = await self._object("extract", asked, one_page, before=_ends(found))
+                most = _LEAST_TOKENS + _TIMES * counting.count(part.text, model=self._model.name)
+                told = await self._object("extract", asked, one_page, most=most, before=_ends(found))
             except AnswerError as error:
                 reason = reason or f"a part of {part.url} could not be read: {error}"
             except BudgetExceeded as error:

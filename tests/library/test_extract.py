@@ -139,6 +139,17 @@ async def test_a_long_page_is_read_in_pieces_of_the_view() -> None:
     assert asked > 2 and len(set(names(solution))) >= 58, "a row may be cut in two at the edge of a piece"
 
 
+async def test_a_model_may_write_as_much_as_its_part_of_the_page_can_tell() -> None:
+    """A small model may name rows that do not exist, without end."""
+    most = []
+    for rows in (2, 20):
+        with site({"/": f"<table>{table(range(rows))}</table>"}) as server:
+            async with ScriptedServer(reader) as model:
+                await exact.extract(Shoes, GOAL, url=server.url_for("/"), model=model.base_url, pages=1)
+                most.append(max(body.get("max_tokens") or body["max_completion_tokens"] for body in model.bodies if "messages" in body))
+    assert 256 < most[0] < 700 < most[1] <= 4096
+
+
 async def test_a_part_that_cannot_be_read_leaves_the_rest_and_is_told() -> None:
     def answered(question: Question, sample: int) -> str:
         return "I cannot." if '"Shoe 6"' in str(question.messages) else reader(question, sample)
@@ -155,7 +166,7 @@ async def test_what_a_cap_leaves_unread_is_told() -> None:
                 {"models": {"policy": priced}, "policy": {"kind": "llm"}, "search": {"algorithm": "react", "k": 1},
                  "value": {"kind": "constant"}, "reflection": {"kind": "none"}}
             )  # fmt: skip
-            solution = await exact.extract(Shoes, GOAL, url=server.url_for("/"), config=config, money=0.055)
+            solution = await exact.extract(Shoes, GOAL, url=server.url_for("/"), config=config, money=0.015)
     assert solution.result.partial and 0 < len(names(solution)) < 12
 
 

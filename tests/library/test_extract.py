@@ -166,7 +166,7 @@ async def test_what_a_cap_leaves_unread_is_told() -> None:
                 {"models": {"policy": priced}, "policy": {"kind": "llm"}, "search": {"algorithm": "react", "k": 1},
                  "value": {"kind": "constant"}, "reflection": {"kind": "none"}}
             )  # fmt: skip
-            solution = await exact.extract(Shoes, GOAL, url=server.url_for("/"), config=config, money=0.015)
+            solution = await exact.extract(Shoes, GOAL, url=server.url_for("/"), config=config, money=0.025)
     assert solution.result.partial and 0 < len(names(solution)) < 12
 
 

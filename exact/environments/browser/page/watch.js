@@ -16,7 +16,8 @@ function watch(hidden, masked) {
     document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
   }
   const OFTEN = 3, APART = 400, OWN = 1000, MOST = 1000, RECENT = 1000;
-  const STILL = 100, LATE = 4000;  // milliseconds: without a change, after which an animation counts as none; and for which a drawing is waited for
+  // An animation counts as none after as many milliseconds and drawings without a change. A drawing is waited for that many milliseconds.
+  const STILL = 100, DRAWINGS = 6, LATE = 4000;
   // Nodes that change, and elements that move, without end; changing nodes with the time of their last change. And, while something waits,
   // how often each node has changed, and when each element was last seen moving.
   const restless = new Map(), counts = new Map(), carousels = new WeakSet(), moved = new Map();
@@ -60,7 +61,7 @@ function watch(hidden, masked) {
   };
   // A tab in the background and a frame out of view are not drawn, and a slow machine draws late. So drawings are waited for longer, until
   // that was in vain.
-  let drawn = window === top;
+  let drawn = window === top, drawings = 0;
   const frame = patient => new Promise(next => {
     const timer = setTimeout(() => {
       if (!patient) cancelAnimationFrame(request);
@@ -69,8 +70,9 @@ function watch(hidden, masked) {
     }, patient ? LATE : 100);
     const request = requestAnimationFrame(() => {
       drawn = true;
+      drawings++;
       clearTimeout(timer);
-      next();
+      setTimeout(next);  // all that the page does in the frame has been done then
     });
   });
   // A timer of our own comes after all of the page's that were due before it, also if the machine is slow.
@@ -82,10 +84,10 @@ function watch(hidden, masked) {
     const busy = () => state.timers > 0 || !(partial || unfinished || document.readyState === 'complete') || moving();
     if (!waiting++) [counts, moved].forEach(each => each.clear());
     try {
-      let last = performance.now();
-      const begins = () => state.animating && performance.now() < last + STILL;
+      let last = performance.now(), first = drawings;
+      const begins = () => state.animating && (performance.now() < last + STILL || (drawn && drawings < first + DRAWINGS));
       for (let before = -1; before !== state.mutations || busy() || begins(); ) {
-        if (before !== state.mutations) last = performance.now();
+        if (before !== state.mutations) [last, first] = [performance.now(), drawings];
         before = state.mutations;
         await Promise.all([pause(calm), frame(drawn && !partial)]);  // a document that lacks a style sheet is not drawn
       }

@@ -131,9 +131,10 @@ async def test_an_animation_is_waited_for(visit: Visit) -> None:
         assert box is not None and box.width == 200
 
 
+@pytest.mark.parametrize("begin", ["step(1)", "setTimeout(() => step(1), 50)"], ids=["at once", "after others asked for the frame"])
 @pytest.mark.parametrize("seconds", [0.5, 1.5])
 async def test_an_animation_is_waited_for_where_the_machine_draws_late(
-    visit: Visit, browser: Browser, httpserver: HTTPServer, seconds: float
+    visit: Visit, browser: Browser, httpserver: HTTPServer, seconds: float, begin: str
 ) -> None:
     session = await browser.playwright.new_browser_cdp_session()
     drawer = next(each["id"] for each in (await session.send("SystemInfo.getProcessInfo"))["processInfo"] if each["type"] == "GPU")
@@ -145,8 +146,8 @@ async def test_an_animation_is_waited_for_where_the_machine_draws_late(
         return Response("", content_type="text/plain")
 
     httpserver.expect_request("/stop").respond_with_handler(answer)
-    page = """<p id=out>at 0</p><button onclick="fetch('/stop').then(a => a.text()).then(() => step(1))">Go</button>
-    <script>const step = n => requestAnimationFrame(() => { out.textContent = 'at ' + n; if (n < 8) step(n + 1) })</script>"""
+    page = f"""<p id=out>at 0</p><button onclick="fetch('/stop').then(a => a.text()).then(() => {begin})">Go</button>"""
+    page += """<script>const step = n => requestAnimationFrame(() => { out.textContent = 'at ' + n; if (n < 8) step(n + 1) })</script>"""
     async with visit(page, config=PATIENT) as (env, seen):
         assert find(await look(env, f"click [{find(seen, 'Go').id}]"), "at 8")
 

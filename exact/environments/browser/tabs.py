@@ -230,7 +230,8 @@ class Tabs:
             except Error as error:
                 if not await self.window.recovers_from(tab, error):
                     raise
-            await self.gate.beacons_judged(each.traffic for each in self.window.tabs)
+            for each in tuple(self.window.tabs):
+                await self.gate.beacons_judged(each.traffic)
             await self.downloads.done()
             if not self.window.is_opening and tab is self.present:
                 return restless

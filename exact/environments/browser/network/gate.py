@@ -122,8 +122,8 @@ class Gate:
         """Number of requests that may still count as its way there."""
         self._tried, self.is_over = Allowance(_MOST_TRIED, _TRIED_A_SECOND), False
         """The refused requests that pages may still send, and whether they are ended because they sent too many."""
-        self._beacons, self._beacon_judged = OrderedDict[str, None](), asyncio.Event()
-        """The last beacons that were judged, by the ids under which their pages report them."""
+        self._beacons, self._waiting = OrderedDict[str, None](), list[Traffic]()
+        """The last beacons that were judged, by the ids under which their pages report them, and the pages that wait for more."""
         self._popups: set[str] = set()
         self._popups_done = asyncio.Event()
         self._popups_done.set()
@@ -152,19 +152,16 @@ class Gate:
         self._beacons[id] = None
         if len(self._beacons) > _MOST_BEACONS:
             self._beacons.popitem(last=False)
-        self._beacon_judged.set()
+        for page in self._waiting:
+            page.look_again()
 
-    async def beacons_judged(self, pages: Iterable[Traffic]) -> None:
-        """Wait until every beacon that pages have in flight is judged: a step that ended before would not name it."""
-        pages = tuple(pages)
-        while any(id not in self._beacons for page in pages for id in page.beacons):
-            self._beacon_judged.clear()
-            changes = [asyncio.ensure_future(each) for each in (self._beacon_judged.wait(), *(page.change() for page in pages))]
-            try:
-                await asyncio.wait(changes, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                for each in changes:
-                    each.cancel()
+    async def beacons_judged(self, page: Traffic) -> None:
+        """Wait until every beacon that a page has in flight is judged: a step that ended before would not name it."""
+        self._waiting.append(page)
+        try:
+            await page.judged(self._beacons.__contains__)
+        finally:
+            self._waiting.remove(page)
 
     @property
     def socket_origins(self) -> tuple[str, ...]:

@@ -47,7 +47,7 @@ class Patience:
         self._quiet, self._answer, self._suspend = quiet, answer, suspend
         self._limit: Limit | None = None
         self._late: float | None = None
-        """Seconds that pages have left where a server was late."""
+        """Seconds that pages have left if a server was late."""
 
     @asynccontextmanager
     async def limited(self) -> AsyncIterator[None]:

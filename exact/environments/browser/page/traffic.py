@@ -155,6 +155,14 @@ class Traffic:
         """Wait until the main frame's next document is there, or will not come."""
         await self._until(lambda: not self.is_arriving)
 
+    async def judged(self, is_judged: Callable[[str], bool]) -> None:
+        """Wait until no beacon is in flight that is not judged, by its id."""
+        await self._until(lambda: all(map(is_judged, self.beacons)))
+
+    def look_again(self) -> None:
+        """Let what waits look again."""
+        self._changed.set()
+
     async def change(self) -> None:
         """Wait until something begins or ends."""
         self._changed.clear()

@@ -99,7 +99,8 @@ class AgentCalls:
         return [await self._context(selection, child) for child in children if child is not None]
 
     async def _context(self, selection: Selection, node: Node, *, confirms: bool = False) -> Context:
-        draw = self._state.search.tree.open[selection.id].draw
+        work = self._state.search.tree.open.get(selection.id)  # None if a viewer released it meanwhile
+        draw = work.draw if work else selection.draw
         return await self._attempt.context(node, "value", selection=selection.id, draw=draw, confirms=confirms)
 
     def _mark_write(self, proposal: Proposal, context: Context) -> Proposal:

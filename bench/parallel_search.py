@@ -115,11 +115,11 @@ def _workers(n: int) -> str:
 def speeds(seeds: Sequence[int], noise: _common.Noise) -> dict[str, dict[str, float]]:
     """Seconds for each schedule."""
     rows = {}
-    schedules: list[tuple[str, int, Callable[[int], Latency], Literal["lazy", "simulation"]]] = [
+    schedules: list[tuple[str, int, Callable[[int], Latency], Literal["lazy", "speculative"]]] = [
         ("ExACT's schedule, 1 worker", 1, lambda seed: replaying, "lazy"),
         *((f"constant, {_workers(n)}", n, lambda seed: constant, "lazy") for n in WORKERS),
         *((f"heavy tails, {_workers(n)}", n, heavy, "lazy") for n in WORKERS),
-        *((f"constant, {_workers(n)}, speculative", n, lambda seed: constant, "simulation") for n in (1, 8)),
+        *((f"constant, {_workers(n)}, speculative", n, lambda seed: constant, "speculative") for n in (1, 8)),
     ]
     for name, workers, latency, expansion in schedules:
         seconds, calls = speed(seeds, workers, latency, expansion)

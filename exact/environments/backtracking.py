@@ -17,6 +17,7 @@ from exact.action import Action, ActionSpace, Verb
 from exact.environments.base import Capabilities, Environment, EnvironmentFactory, ForkableFactory, SideEffect, Snapshot, Transition
 from exact.errors import ActionError, EnvironmentFailure
 from exact.observation import Observation
+from exact.parts import name_of
 from exact.task import Outcome, Score, Task
 
 STEP_BACK = Verb(name="step_back", help="return to the state before your last action, and undo that action")
@@ -56,7 +57,7 @@ class BacktrackingEnvironment:
 
     def __init__(self, inner: Environment, snapshots: ForkableFactory | None = None) -> None:
         """Wrap an environment. `snapshots`: the factory that stores its snapshots, if it has one."""
-        self._inner, self._snapshots = inner, snapshots
+        self._inner, self._snapshots, self.__name__ = inner, snapshots, name_of(inner)
         self._task: Task | None = None
         self._path: list[_Visited] = []
 

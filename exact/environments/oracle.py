@@ -17,6 +17,7 @@ from contextlib import asynccontextmanager
 from exact.action import Action, ActionSpace
 from exact.environments.base import Capabilities, Environment, EnvironmentFactory, Fork, ForkableFactory, Snapshot, Transition
 from exact.observation import Observation
+from exact.parts import name_of
 from exact.task import Outcome, Score, Task
 
 EpisodeScores = dict[tuple[str, ...], float]
@@ -118,6 +119,7 @@ class InformedEnvironment:
     def __init__(self, inner: Environment, environments: InformedFactory, *, simulation: bool, path: tuple[str, ...] = ()) -> None:
         """Wrap an environment. `path`: key of its present state, as in EpisodeScores."""
         self._inner, self._environments, self._simulation, self._path = inner, environments, simulation, path
+        self.__name__ = name_of(inner)
 
     @property
     def capabilities(self) -> Capabilities:

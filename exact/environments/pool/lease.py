@@ -10,6 +10,7 @@ from exact.action import Action, ActionSpace
 from exact.environments.base import Capabilities, Environment, Snapshot, Transition
 from exact.errors import ActionError, EnvironmentFailure
 from exact.observation import Observation
+from exact.parts import name_of
 from exact.task import Outcome, Score, Task
 
 
@@ -40,6 +41,11 @@ class LeasedEnvironment:
     def __init__(self, entry: PoolEntry, replace: Replace) -> None:
         self._entry, self._replace = entry, replace
         self._ended = False
+
+    @property
+    def __name__(self) -> str:
+        """Name of the environment's class, for errors."""
+        return name_of(self._entry.environment)
 
     @property
     def capabilities(self) -> Capabilities:

@@ -116,7 +116,7 @@ class _Handler(BaseHTTPRequestHandler):
         for line in ("data: first\n\n", "data: second\n\n"):
             self.wfile.write(f"{len(line):x}\r\n{line}\r\n".encode())
             self.wfile.flush()
-            self.server.go.wait(20)
+            self.server.go.wait(240)
         self.wfile.write(b"0\r\n\r\n")
 
     def _socket(self, query: dict[str, str]) -> None:

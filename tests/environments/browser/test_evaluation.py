@@ -243,13 +243,17 @@ async def test_a_target_that_wants_a_log_in_is_looked_at(visit: Visit, httpserve
 
 
 async def test_waiting_for_a_page_that_polls_to_go_idle_is_a_fault_of_the_evaluator(visit: Visit, httpserver: HTTPServer) -> None:
-    httpserver.expect_request("/poll").respond_with_data("")
+    def late(_: Request) -> Response:
+        threading.Event().wait(0.2)
+        return Response("")
+
+    httpserver.expect_request("/poll").respond_with_handler(late)
 
     async def idle(page: Page) -> bool:
         await page.wait_for_load_state("networkidle", timeout=1500)
         return True
 
-    page = "<script>setInterval(() => fetch('/poll'), 50)</script>"
-    async with asyncio.timeout(30), visit(page, config=BRIEF, evaluator=judged(idle)) as (env, _):
+    page = "<button>Ready</button><script>const poll = () => fetch('/poll').then(poll); poll()</script>"
+    async with asyncio.timeout(60), visit(page, config=BRIEF, evaluator=judged(idle)) as (env, _):
         with pytest.raises(EvaluatorError, match="goes on loading: wait for an element"):
             await env.evaluate(OUTCOME)

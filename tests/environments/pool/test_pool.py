@@ -15,6 +15,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from exact.config import BrowserConfig
+from exact.environments.backtracking import BacktrackingEnvironment
 from exact.environments.base import Environment, EnvironmentFactory, ForkableFactory, Snapshot
 from exact.environments.browser import BrowserFactory, PageSetup, launch
 from exact.environments.check import check
@@ -23,6 +24,7 @@ from exact.environments.pool.pool import Pool
 from exact.environments.toy.environment import ToyEnvironment
 from exact.environments.toy.factory import Faults, ToyFactory, chain, form, toy_task
 from exact.errors import EnvironmentFailure
+from exact.parts import name_of
 from exact.task import Task
 
 TASK = toy_task("chain")
@@ -352,3 +354,8 @@ async def test_browsers_that_die_idle_or_leased_are_replaced(executable: str, ht
             assert await environment.reset(task_at()) == seen
         assert (pool.counts.broken, pool.open_environments) == (2, 1)
     assert not browsers()
+
+
+async def test_an_error_names_the_class_of_the_leased_environment() -> None:
+    async with Pool(ToyFactory(chain()), PoolLimits(environments=1)) as pool, pool.open(simulation=False) as leased:
+        assert name_of(leased) == name_of(BacktrackingEnvironment(leased)) == "ToyEnvironment"

@@ -37,7 +37,7 @@ def fitted(examples: Examples, seed: int = 0, epochs: int = 150) -> Network:
 HOSTILE: dict[str, dict[str, object]] = {
     "an array is missing": {"visits": None},
     "one more": {"more": np.zeros(1)},
-    "objects": {"visits": np.array([print, {}], object)},
+    "objects": {"visits": np.array([divmod, {}], object)},
     "another type": {"outcome": np.zeros(3, np.float64)},
     "no number": {"visits": np.full(1, np.nan, np.float32)},
     "another length": {"ended": np.zeros(1, np.float32)},

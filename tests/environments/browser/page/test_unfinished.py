@@ -228,7 +228,7 @@ REPLACED = {
 @pytest.mark.parametrize("script", REPLACED.values(), ids=REPLACED.keys())
 async def test_a_page_that_replaces_itself_all_the_time_is_observed(visit: Visit, script: str, screenshots: bool) -> None:
     config = BrowserConfig(screenshots=screenshots, settle_seconds=2.0)
-    async with asyncio.timeout(60), visit(f"<h1>Ready</h1>{script}", config=config) as (env, seen):
+    async with asyncio.timeout(240), visit(f"<h1>Ready</h1>{script}", config=config) as (env, seen):
         assert find(seen, "Ready")
         assert find(await look(env, 'press "a"'), "Ready")
 

@@ -1,8 +1,9 @@
 """How slowly this machine runs now, and limits of time that are as much longer.
 
 A limit of time says how long a page or a server may take on a machine at rest. On a busy one each of its threads waits for a processor, so
-that the same work takes longer. Time is counted as that of a machine at rest here: a second during which four threads want each processor
-counts as a quarter of one.
+that the same work takes longer. Time is counted as that of a machine at rest here: a second during which more than two threads want each
+processor counts as half of one. It counts as no less, because a page that keeps the processors busy itself must not be waited for without
+end.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from typing import Any, Self
 
 LOW = 2.0
 """Threads for each processor up to which a machine counts as at rest: a browser that draws a page has as many for a moment."""
-MOST = 8.0
-"""Factor by which limits grow at most."""
+MOST = 2.0
+"""Factor by which limits grow on a busy machine."""
 _MEMORY = 1.0
 """Seconds by which what was measured is averaged: a burst is over sooner."""
 _EACH = 0.25
@@ -50,8 +51,8 @@ class RestClock:
 
     @property
     def slowness(self) -> float:
-        """Return how many times slower than at rest the machine runs, in [1, `MOST`]."""
-        return 1.0 if self._mean < LOW else min(MOST, self._mean)
+        """Return the factor by which limits grow now: 1 at rest, else `MOST`."""
+        return 1.0 if self._mean < LOW else MOST
 
     def time(self) -> float:
         """Return the seconds that have passed since the beginning, as those of a machine at rest. Measure again if a while has passed."""

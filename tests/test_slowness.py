@@ -35,12 +35,12 @@ def test_a_machine_at_rest_counts_each_second(load: float) -> None:
     assert bench.pass_(10) == pytest.approx(20) and bench.machine.slowness == 1
 
 
-@pytest.mark.parametrize(("load", "slowness"), [(2.5, 2.5), (5.0, 5.0), (100.0, MOST)])
-def test_a_busy_machine_counts_less(load: float, slowness: float) -> None:
+@pytest.mark.parametrize("load", [2.5, 5.0, 100.0])
+def test_a_busy_machine_counts_half(load: float) -> None:
     bench = Bench()
     bench.load = load
     bench.pass_(5)  # the mean gets there
-    assert bench.pass_(10) == pytest.approx(20 / slowness, rel=0.05)
+    assert bench.pass_(10) == pytest.approx(20 / MOST, rel=0.05)
 
 
 def test_a_clock_that_begins_elsewhere_is_followed() -> None:
@@ -84,7 +84,7 @@ async def test_a_limit_ends_its_block_at_rest_as_asyncio_does() -> None:
 
 
 async def test_a_limit_is_longer_on_a_busy_machine() -> None:
-    """A machine that runs eight times as slowly gives eight times as long, which the machine remembers."""
+    """It is twice as long, which the machine remembers."""
     bench = Bench()
     bench.load = 8.0
     bench.pass_(8)
@@ -96,14 +96,14 @@ async def test_a_limit_is_longer_on_a_busy_machine() -> None:
 
     waiting = asyncio.ensure_future(work())
     await asyncio.sleep(0)
-    bench.now += 7.0
+    bench.now += 1.7
     for _ in range(3):
         await asyncio.sleep(0.3)  # the limit looks again
     assert not waiting.done()
-    bench.now += 2.0
+    bench.now += 0.5
     with pytest.raises(TimeoutError):
         await waiting
-    assert bench.machine.stretched() == pytest.approx(8, rel=0.1)
+    assert bench.machine.stretched() == pytest.approx(MOST, rel=0.1)
 
 
 async def test_a_limit_can_be_set_again_and_suspended() -> None:

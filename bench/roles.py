@@ -1,10 +1,12 @@
 """Read what instruct models answer in each role, in states whose right and wrong next steps are known.
 
-States are of 20 tasks of MiniWoB++. A next step is right if the built-in policy's steps after it end with the score 1, else wrong. Half of
-the tasks, by the digests of their names, are for development; the others are for the test.
+States are of 20 tasks of MiniWoB++, 10 of Trac and 10 of Wagtail. A next step is right if the score is 1 after the steps of the built-in
+policy, or on a site after the rest of a known way, else wrong. Half of the tasks of each, by the digests of their names, are for
+development; the others are for the test.
 
-    python bench/roles.py --states                                 find the states anew (browser, minutes)
+    python bench/roles.py --states SUITE ...                       find the states of some suites anew (browser, minutes)
     python bench/roles.py --record MODEL [--role NAME ...] [-n N]  ask a model of .bench/instruct, N states a role, and keep its answers
+    python bench/roles.py --table FOLDER ...                       print what each role's answers came to, folder by folder
     python bench/roles.py                                          read the labelled answers again with the parser as it is
 
 Some recorded answers, labelled by hand, are fixtures of tests/agents/test_answers.py.
@@ -14,74 +16,32 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import gzip
-import hashlib
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 import _common
 import _llamacpp
 import msgspec
-from _greedy import follow, started, stepped
 from _instruct import FOLDER
+from _role_states import SITES, State, Step, make, recorded, spread
 
-from exact.action import Action
 from exact.agents.agent import build_agent
-from exact.agents.builtin.policy import LexicalPolicy
-from exact.agents.policy.prior import RandomPolicy
 from exact.agents.rank import LLMComparator
-from exact.benchmarks.miniwob import MiniWob
-from exact.config import BrowserConfig, Config, parse
-from exact.context import Context, Taken
-from exact.environments.base import Environment
+from exact.config import Config, parse
 from exact.environments.browser.act.grammar import BROWSER_ACTIONS
-from exact.errors import ActionError, InfrastructureError
+from exact.errors import InfrastructureError
 from exact.models.base import ChatAnswer, ChatModel, ChatRequest, Text, WrappedModel
 from exact.models.open import Models
 from exact.observation import Observation
+from exact.prompts.library import use_folder
 from exact.reflection.base import Surprise
 from exact.runs.runner import open_models
-from exact.task import Outcome
 
-STATES = _common.ROOT / "bench" / "roles_states.jsonl.gz"
 ANSWERS = _common.ROOT / ".bench" / "roles"
-TASKS = (
-    *("click-button", "click-link", "click-tab", "click-tab-2", "enter-text", "enter-password", "login-user", "click-checkboxes"),
-    *("choose-list", "click-collapsible", "click-dialog", "focus-text", "click-option", "click-widget", "navigate-tree"),
-    *("search-engine", "click-color", "count-shape", "use-autocomplete", "email-inbox"),
-)
-SEEDS = (1, 2)
-ACTIONS, TRIED, DEEPEST = 8, 6, 3
-"""Most actions of an episode, most steps that are tried in a state, and the deepest state of an episode."""
 SLOTS = 8
 """Slots of the server: the beginnings of as many roles' prompts stay in its cache."""
-Half = Literal["development", "test"]
-
-
-class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """One next step from a state, and the state that it led to."""
-
-    action: Action
-    right: bool
-    after: Context
-
-
-class State(msgspec.Struct, frozen=True, kw_only=True):
-    """A state with at least one right and one wrong next step."""
-
-    context: Context
-    steps: tuple[Step, ...]
-
-    @property
-    def half(self) -> Half:
-        """Half that the task belongs to, by the order of the digests of the tasks' names."""
-        ordered = sorted(TASKS, key=lambda name: hashlib.sha256(name.encode()).hexdigest())
-        return "development" if ordered.index(self.context.task.id.partition("/")[2].partition("?")[0]) < len(TASKS) // 2 else "test"
-
-    def first(self, *, right: bool) -> Step:
-        return next(step for step in self.steps if step.right == right)
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,61 +63,17 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens of the prompt and of the answer."""
 
 
-def recorded() -> list[State]:
-    return [msgspec.json.decode(line, type=State) for line in gzip.decompress(STATES.read_bytes()).splitlines()]
+class Came(msgspec.Struct, frozen=True, kw_only=True):
+    """What one question of a role came to, after the answers that were asked again."""
 
-
-async def ending(environment: Environment, context: Context) -> float:
-    """Let the built-in policy finish an episode. Return its score."""
-    seen = (await follow(environment, LexicalPolicy(), context))[-1]
-    actions = tuple(taken.action.key for taken in seen.history)
-    return (await environment.evaluate(Outcome(actions=actions, answer=seen.answer or None))).value
-
-
-async def at(environment: Environment, task: Any, steps: Sequence[Taken]) -> Context:
-    """Return the context after some steps from a task's start."""
-    seen = await started(environment, task, ACTIONS)
-    for taken in steps:
-        seen = await stepped(environment, seen, msgspec.structs.replace(taken, observation=seen.observation))
-    return seen
-
-
-async def find(environment: Environment, name: str, seed: int) -> AsyncIterator[State]:
-    """Yield the states on the built-in policy's way through an episode that it wins."""
-    task = MiniWob().task(f"miniwob/{name}?seed={seed}")
-    way = await follow(environment, LexicalPolicy(), await started(environment, task, ACTIONS))
-    won = (
-        await environment.evaluate(Outcome(actions=tuple(each.action.key for each in way[-1].history), answer=way[-1].answer or None))
-    ).value
-    if won < 1.0:
-        return
-    for depth, seen in enumerate(way[:-1][:DEEPEST]):
-        taken = way[depth + 1].history[-1]
-        proposals = await LexicalPolicy().propose(seen, environment.actions, TRIED)
-        proposals = (*proposals, *await RandomPolicy().propose(seen, environment.actions, TRIED // 2))
-        actions = {each.key: each for each in (taken.action, *(proposal.action for proposal in proposals))}
-        steps = list[Step]()
-        for action in list(actions.values())[: TRIED + 1]:
-            came = await at(environment, task, seen.history)
-            try:
-                after = await stepped(environment, came, Taken(observation=came.observation, action=action))
-            except ActionError:
-                continue
-            steps.append(Step(action=action, right=await ending(environment, after) == 1.0, after=after))
-        if {step.right for step in steps} == {True, False}:
-            yield State(context=seen, steps=tuple(steps))
-
-
-async def make() -> None:
-    """Find the states and keep them."""
-    states = list[State]()
-    async with MiniWob().environments(BrowserConfig(screenshots=False)) as environments:
-        for name in TASKS:
-            for seed in SEEDS:
-                async with environments.open(simulation=False) as environment:
-                    states += [state async for state in find(environment, name, seed)]
-            print(f"{name}: {len(states)} states", file=sys.stderr, flush=True)
-            STATES.write_bytes(gzip.compress(b"\n".join(map(msgspec.json.encode, states)), mtime=0))
+    role: str
+    state: int
+    actions: tuple[str, ...] = ()
+    """Keys of the actions that a policy proposed, heaviest first."""
+    values: tuple[float, ...] = ()
+    """Values of the state after a right step and of that after a wrong one, if the role judges."""
+    failed: str = ""
+    """Why nothing could be read."""
 
 
 class Recorder(WrappedModel):
@@ -194,19 +110,24 @@ VALUES = ("llm", "single_debate", "debate", "rubric", "logprob")
 ROLES = (*POLICIES, *VALUES, "siblings", "compare", "reflect_policy", "reflect_value")
 
 
-async def ask(role: str, state: State, agent: Any, model: ChatModel, config: Config) -> None:
-    """Ask a model in one role about a state. Its answers may be unreadable."""
+async def ask(role: str, index: int, state: State, agent: Any, model: ChatModel, config: Config) -> Came:
+    """Return what a model in one role says about a state. Its answers may be unreadable."""
     right, wrong = state.first(right=True), state.first(right=False)
+    came = Came(role=role, state=index)
     if role in POLICIES:
-        await agent.policy.propose(state.context, BROWSER_ACTIONS, 4)
-    elif role in VALUES:
-        await agent.value.evaluate((right if state.context.node % 2 else wrong).after)
-    elif role == "siblings":
-        await agent.value.evaluate_all([right.after, wrong.after])
-    elif role == "compare":
-        await LLMComparator(model, config.value, config.view).compare([right.after, wrong.after])
-    else:
-        await agent.reflector.reflect(state.context, surprise(state, wrong, right), role.removeprefix("reflect_"))
+        proposed = await agent.policy.propose(state.context, BROWSER_ACTIONS, 4)
+        return msgspec.structs.replace(came, actions=tuple(each.action.key for each in proposed))
+    if role in VALUES:
+        judged = [await agent.value.evaluate(step.after) for step in (right, wrong)]
+        return msgspec.structs.replace(came, values=tuple(each.value for each in judged))
+    if role == "siblings":
+        judged = await agent.value.evaluate_all([right.after, wrong.after])
+        return msgspec.structs.replace(came, values=tuple(each.value for each in judged))
+    if role == "compare":
+        shares = await LLMComparator(model, config.value, config.view).compare([right.after, wrong.after])
+        return msgspec.structs.replace(came, values=tuple(shares))
+    await agent.reflector.reflect(state.context, surprise(state, wrong, right), role.removeprefix("reflect_"))
+    return came
 
 
 def surprise(state: State, wrong: Step, right: Step) -> Surprise:
@@ -231,68 +152,134 @@ def settings(role: str, base_url: str) -> Config:
     )
 
 
-async def record(name: str, roles: Sequence[str], count: int, threads: int) -> None:
-    """Ask a model in each role, in states of both halves, and keep its answers. Questions that were asked are not asked again."""
-    ANSWERS.mkdir(parents=True, exist_ok=True)
-    file = ANSWERS / f"{name}.jsonl"
-    done = {(each.role.partition(":")[0], each.state) for each in read(file)}
-    states = spread(recorded())
+async def record(name: str, roles: Sequence[str], count: int, threads: int, folder: Path, half: str, prompts: str) -> None:
+    """Ask a model in each role, in states of one half or of both, and keep its answers. Questions that were asked are not asked again."""
+    file = folder / f"{name}.jsonl"
+    done = {(each.role, each.state) for each in results(file)}
+    states = [(index, state) for index, state in spread(recorded()) if half in ("both", state.half)]
     with _llamacpp.serving(slots=SLOTS, context=4096, threads=threads, weights=FOLDER / f"{name}.gguf") as server:
         for index, state in states[:count]:
             for role in roles:
                 if (role, index) not in done:
-                    await record_one(name, role, index, state, server.base_url, file)
+                    await record_one(name, role, index, state, server.base_url, file, prompts)
             print(f"state {index}: {len(read(file))} answers", file=sys.stderr, flush=True)
 
 
-async def record_one(name: str, role: str, index: int, state: State, base_url: str, file: Path) -> None:
+async def record_one(name: str, role: str, index: int, state: State, base_url: str, file: Path, prompts: str) -> None:
     """Ask a model in one role about the state of an index, and keep its answers."""
     config = settings(role, base_url)
     opened = Models(config.models, folder=_common.ROOT / ".bench")
     recorders = {key: Recorder(each, name, role, index, file) for key, each in open_models(config, opened).items()}
     agent = build_agent(config, recorders.__getitem__)
-    numbered = msgspec.structs.replace(state, context=msgspec.structs.replace(state.context, node=index))
     try:
-        await ask(role, numbered, agent, next(iter(recorders.values())), config)
+        with use_folder(prompts):
+            came = await ask(role, index, state, agent, next(iter(recorders.values())), config)
     except InfrastructureError as error:
-        print(f"{role}, state {index}: {error}", file=sys.stderr, flush=True)
+        came = Came(role=role, state=index, failed=str(error))
     finally:
         await opened.close()
-
-
-def spread(states: Sequence[State]) -> list[tuple[int, State]]:
-    """Return the states with their indices: the first of each task, then the second of each, ..."""
-    seen, ranked = dict[str, int](), list[tuple[int, int, State]]()
-    for index, state in enumerate(states):
-        task = state.context.task.id.partition("?")[0]
-        seen[task] = seen.get(task, 0) + 1
-        ranked.append((seen[task], index, state))
-    return [(index, state) for _, index, state in sorted(ranked, key=lambda each: each[:2])]
+    with file.with_suffix(".came.jsonl").open("ab") as out:
+        out.write(msgspec.json.encode(came) + b"\n")
 
 
 def read(file: Path) -> list[Asked]:
     return [msgspec.json.decode(line, type=Asked) for line in file.read_bytes().splitlines()] if file.exists() else []
 
 
+def results(file: Path) -> list[Came]:
+    kept = file.with_suffix(".came.jsonl")
+    return [msgspec.json.decode(line, type=Came) for line in kept.read_bytes().splitlines()] if kept.exists() else []
+
+
+class Row(NamedTuple):
+    """What one model's answers in one role came to."""
+
+    states: int
+    parsed_first: float
+    """Share of the questions whose first answer could be read."""
+    right: float | None
+    """Share of the states in which the heaviest proposal is a right step. A step that was not tried is not right."""
+    auc: float | None
+    """Probability that a state after a right step is valued above one after a wrong step of any of these states."""
+    within: float | None
+    """The same of two steps from one state."""
+    tokens: tuple[float, float]
+    """Mean tokens of a prompt and of an answer."""
+
+
+def row(answers: Sequence[Asked], came: Sequence[Came], states: Sequence[State]) -> Row:
+    """Return the row of one role."""
+    counted = {each.state for each in came}
+    asked = [each for each in answers if each.state in counted]
+    first = [each for each in asked if not each.attempt]
+    again = sum(1 for each in asked if each.attempt == 1)
+    proposed = [(states[each.state], each.actions) for each in came if each.role in POLICIES]
+    right = [bool(acts) and any(step.right and step.action.key == acts[0] for step in state.steps) for state, acts in proposed]
+    pairs = [each.values for each in came if each.values]
+    return Row(
+        states=len(came),
+        parsed_first=1 - again / max(1, len(first)),
+        right=sum(right) / len(right) if right else None,
+        auc=_above([one for one, _ in pairs], [other for _, other in pairs]) if pairs else None,
+        within=sum(_won(one, other) for one, other in pairs) / len(pairs) if pairs else None,
+        tokens=tuple(sum(each.tokens[at] for each in first) / max(1, len(first)) for at in (0, 1)),  # type: ignore[arg-type]
+    )
+
+
+def _won(one: float, other: float) -> float:
+    return 1.0 if one > other else 0.5 if one == other else 0.0
+
+
+def _above(ones: Sequence[float], others: Sequence[float]) -> float:
+    return sum(_won(one, other) for one in ones for other in others) / (len(ones) * len(others))
+
+
+def table(folders: Sequence[Path], half: str) -> None:
+    """Print a row for each model and role, with the same columns for each folder of answers, over the states that all of them have."""
+    states, rows = recorded(), list[list[str]]()
+    for name in sorted({file.name.removesuffix(".came.jsonl") for folder in folders for file in folder.glob("*.came.jsonl")}):
+        for role in ROLES:
+            kept = [[each for each in results(folder / f"{name}.jsonl") if each.role == role] for folder in folders]
+            common = set.intersection(*({each.state for each in came} for came in kept))
+            common = {index for index in common if half in ("both", states[index].half)}
+            if not common:
+                continue
+            cells = list[str]()
+            for folder, came in zip(folders, kept, strict=True):
+                answers = [each for each in read(folder / f"{name}.jsonl") if each.role.partition(":")[0] == role]
+                found = row(answers, [each for each in came if each.state in common], states)
+                shares = (found.parsed_first, found.right, found.auc, found.within)
+                cells += [*("" if each is None else f"{each:.2f}" for each in shares), " / ".join(f"{each:.0f}" for each in found.tokens)]
+            rows.append([f"{name}, {role}", str(len(common)), *cells])
+    _common.table(["model and role", "states", *(["read at first", "right", "AUC", "in a state", "tokens"] * len(folders))], rows)
+
+
 def parsed() -> argparse.Namespace:
     parser = _common.parser(__doc__ or "")
-    parser.add_argument("--states", action="store_true", help="find the states anew")
+    parser.add_argument("--states", nargs="+", choices=("miniwob", *SITES), help="find the states of these suites anew")
     parser.add_argument("--record", metavar="MODEL", help="model of .bench/instruct to ask, such as qwen2.5-coder-0.5b")
     parser.add_argument("--role", nargs="+", choices=ROLES, default=ROLES)
     parser.add_argument("-n", type=int, default=8, help="states a role")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--half", choices=("development", "test", "both"), default="both", help="states to ask about, or to print")
+    parser.add_argument("--prompts", default="", help="folder of prompts")
+    parser.add_argument("--into", type=Path, default=ANSWERS, help="folder of the answers that are recorded")
+    parser.add_argument("--table", type=Path, nargs="+", metavar="FOLDER", help="print what the answers in these folders came to")
     return parser.parse_args()
 
 
 def main() -> int:
     options = parsed()
     if options.states:
-        asyncio.run(make())
+        asyncio.run(make(options.states))
     if options.record:
         if not _llamacpp.available() or not (FOLDER / f"{options.record}.gguf").exists():
             _common.lacks("llama.cpp or the instruct models are not installed: run shells/setup.sh --instruct")
-        asyncio.run(record(options.record, options.role, options.n, options.threads))
-    if not options.states and not options.record:
+        options.into.mkdir(parents=True, exist_ok=True)
+        asyncio.run(record(options.record, options.role, options.n, options.threads, options.into, options.half, options.prompts))
+    if options.table:
+        table(options.table, options.half)
+    if not options.states and not options.record and not options.table:
         noise = _common.Noise()
         figures = asyncio.run(read_again())
         _common.finish(options, figures, noise, _common.versions("exact-agent"), {})

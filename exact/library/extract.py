@@ -38,8 +38,6 @@ _MOST_PAGES = 20
 _MOST_SCROLLS = 200
 """Times that a page is scrolled before its next page is looked for."""
 _LACKS_MODEL = "extract asks a model what pages tell: give model, or a configuration with models.policy"
-_LAST = 2
-"""Entries of a list so far that the model is shown, so that it goes on in their form."""
 _ID = re.compile(r"^\s*\[[\w:.-]+\]\s*")
 _NEXT = re.compile(
     r"""[\W_]*(?:
@@ -129,7 +127,7 @@ class PagesAnswerer(Answerer):
             asked = msgspec.structs.replace(bare, observation=part)
             try:
                 most = _LEAST_TOKENS + _TIMES * counting.count(part.text, model=self._model.name)
-                told = await self._object("extract", asked, one_page, most=most, before=_ends(found))
+                told = await self._object("extract", asked, one_page, _Doubt(one_page).fault, most=most)
             except AnswerError as error:
                 reason = reason or f"a part of {part.url} could not be read: {error}"
             except BudgetExceeded as error:
@@ -181,16 +179,12 @@ def _pieces(lines: Sequence[str], view: ViewConfig, model: str) -> Iterator[list
 
 
 def joined(one: dict[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """Return two objects as one: lists one after the other, and of other values the first that is not null.
-
-    Entries that the second repeats from the end of the first, which it was shown, are taken once.
-    """
+    """Return two objects as one: lists one after the other, and of other values the first that is not null."""
     found = dict(one)
     for name, value in other.items():
         has = found.get(name)
         if isinstance(has, list) and isinstance(value, list):
-            again = next((count for count in range(min(len(has), len(value), _LAST), 0, -1) if has[-count:] == value[:count]), 0)
-            found[name] = [*has, *value[again:]]
+            found[name] = [*has, *value]
         elif isinstance(has, dict) and isinstance(value, dict):
             found[name] = joined(has, value)
         elif has is None:
@@ -198,10 +192,22 @@ def joined(one: dict[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _ends(found: Mapping[str, Any]) -> str:
-    """Return the last entries of the lists so far, as JSON; empty without any."""
-    ends = {name: value[-_LAST:] for name, value in found.items() if isinstance(value, list) and value}
-    return json.dumps(ends, ensure_ascii=False) if ends else ""
+class _Doubt:
+    """Doubts of a page's object that fits: small models repeat the schema, or say that a page tells nothing."""
+
+    def __init__(self, schema: str) -> None:
+        self._names = list(json.loads(schema).get("properties", ()))
+        self._doubted = False
+
+    def fault(self, found: Mapping[str, Any]) -> str:
+        """Return the fault of an object without a property of the schema, and once of one in which all are empty; empty for others."""
+        given = [found[name] for name in self._names if name in found]
+        if self._names and not given:
+            return f"it has none of the properties {', '.join(self._names)}: write an object with them"
+        if any(given) or self._doubted or not self._names:
+            return ""
+        self._doubted = True
+        return "nothing stands in it: look at the page again, and write the same if it tells nothing"
 
 
 def _of_a_page(schema: str) -> str:

@@ -158,6 +158,35 @@ async def test_a_part_that_cannot_be_read_leaves_the_rest_and_is_told() -> None:
     assert names(solution) == [3, 4, 5, 9, 10, 11] and solution.result.partial
 
 
+async def test_a_model_is_not_shown_what_it_read_before() -> None:
+    """A small model copies it in place of what the page tells."""
+    asked = list[str]()
+
+    def heard(question: Question, sample: int) -> str:
+        asked.append(str(question.messages))
+        return reader(question, sample)
+
+    solution, _ = await read(numbered(3), answering=heard)
+    assert names(solution) == [*range(3, 12)] and not any("Shoe 5" in each for each in asked[1:])
+
+
+@pytest.mark.parametrize("first", ['{"title": "Shoes", "type": "object", "properties": {}}', '{"shoes": []}'], ids=["schema", "empty"])
+async def test_a_model_that_tells_nothing_of_a_page_is_asked_again(first: str) -> None:
+    def hasty(question: Question, sample: int) -> str:
+        return reader(Question(messages=question.messages[:2]), sample) if len(question.messages) > 2 else first
+
+    solution, _ = await read(numbered(2), answering=hasty)
+    assert names(solution) == [*range(3, 9)] and not solution.result.partial
+
+
+async def test_a_page_that_tells_nothing_adds_nothing() -> None:
+    def empty(question: Question, sample: int) -> str:
+        return '{"shoes": []}' if '"Shoe 6"' in str(question.messages) else reader(question, sample)
+
+    solution, _ = await read(numbered(3), answering=empty)
+    assert names(solution) == [3, 4, 5, 9, 10, 11] and not solution.result.partial
+
+
 async def test_what_a_cap_leaves_unread_is_told() -> None:
     with site(numbered(4)) as server:
         async with ScriptedServer(reader) as model:
@@ -216,7 +245,6 @@ def test_lines_that_a_state_adds_to_the_one_before(before: str, now: str, new: s
     assert "".join(now[added(list(before), list(now))]) == new
 
 
-def test_entries_that_a_model_repeats_from_those_that_it_was_shown_are_taken_once() -> None:
-    assert joined({"a": [1, 2, 3]}, {"a": [2, 3, 4]}) == {"a": [1, 2, 3, 4]}
-    assert joined({"a": [1, 1]}, {"a": [2, 1]}) == {"a": [1, 1, 2, 1]}
+def test_objects_of_pages_are_joined() -> None:
+    assert joined({"a": [1, 1]}, {"a": [1, 2]}) == {"a": [1, 1, 1, 2]}
     assert joined({"a": None, "b": 1, "c": {"d": [1]}}, {"a": 2, "b": 3, "c": {"d": [2]}}) == {"a": 2, "b": 1, "c": {"d": [1, 2]}}

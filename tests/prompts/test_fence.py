@@ -114,7 +114,7 @@ SHOWN = {
     "judge": lambda seen: render_prompt("judge", context=seen, arguments=(CASE,), **VALUE),
     "value_logprob": lambda seen: render_prompt("value_logprob", context=seen, arguments=(CASE,), **VALUE),
     "answer": lambda seen: render_prompt("answer", context=seen, schema="{}", said=seen.answer, **VALUE),
-    "extract": lambda seen: render_prompt("extract", context=seen, schema="{}", before='{"a": [1]}'),
+    "extract": lambda seen: render_prompt("extract", context=seen, schema="{}"),
     "detector": lambda seen: render_prompt("detector", observation=seen.observation),
     "rubric": lambda seen: render_prompt("rubric", context=seen),
     "value_rubric": lambda seen: render_prompt("value_rubric", context=seen, checks=("Is it bought?",), **VALUE),

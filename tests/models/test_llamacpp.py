@@ -66,10 +66,11 @@ async def test_log_probabilities_come_with_token_ids(server, ask):
 
 async def test_the_tokens_of_all_choices_are_counted(server, ask):
     plain = msgspec.structs.replace(ask(max_tokens=20), grammar='root ::= "yes, it is so"')
+    plain = msgspec.structs.replace(plain, sampling=msgspec.structs.replace(plain.sampling, temperature=0.0))
     two = msgspec.structs.replace(plain, sampling=msgspec.structs.replace(plain.sampling, n=2))
     (listed, one, both), _ = await answers(server, ask(n=2, logprobs=True, max_tokens=7), plain, two)
     assert listed.usage.output_tokens == sum(len(choice.logprobs or ()) for choice in listed.choices)
-    assert both.usage.output_tokens > 1.5 * one.usage.output_tokens, "one text may be cut into tokens in several ways"
+    assert both.usage.output_tokens > 1.5 * one.usage.output_tokens, "the likeliest way to cut a text is one"
 
 
 async def test_an_answer_keeps_to_a_schema(server, ask):

@@ -192,6 +192,10 @@ def joined(one: dict[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+_NOTHING: tuple[object, ...] = (None, "", [], {})
+"""Values of properties that tell nothing. 0 and false do tell something."""
+
+
 class _Doubt:
     """Doubts of a page's object that fits: small models repeat the schema, or say that a page tells nothing."""
 
@@ -204,7 +208,7 @@ class _Doubt:
         given = [found[name] for name in self._names if name in found]
         if self._names and not given:
             return f"it has none of the properties {', '.join(self._names)}: write an object with them"
-        if any(given) or self._doubted or not self._names:
+        if self._doubted or any(each not in _NOTHING for each in given) or not self._names:
             return ""
         self._doubted = True
         return "nothing stands in it: look at the page again, and write the same if it tells nothing"

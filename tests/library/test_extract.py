@@ -179,6 +179,21 @@ async def test_a_model_that_tells_nothing_of_a_page_is_asked_again(first: str) -
     assert names(solution) == [*range(3, 9)] and not solution.result.partial
 
 
+async def test_zero_is_an_answer_that_is_not_doubted() -> None:
+    class Price(TypedDict):
+        price: int
+        sold: bool
+
+    asked = list[Question]()
+
+    def free(question: Question, sample: int) -> str:
+        asked.append(question)
+        return '{"price": 0, "sold": false}'
+
+    solution, _ = await read(numbered(1), Price, free)
+    assert solution.data == {"price": 0, "sold": False} and len(asked) == 1
+
+
 async def test_a_page_that_tells_nothing_adds_nothing() -> None:
     def empty(question: Question, sample: int) -> str:
         return '{"shoes": []}' if '"Shoe 6"' in str(question.messages) else reader(question, sample)

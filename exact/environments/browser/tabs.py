@@ -112,7 +112,7 @@ class Tabs:
         tab = Tab(page, await browser.attach(page), index, holds, goes_to, seconds, self._background)
         tab.cdp.on("Page.downloadWillBegin", lambda event: self.downloads.begin(event))
         tab.cdp.on("Page.downloadProgress", lambda event: self.downloads.progress(event))
-        tab.cdp.on(FLOOD, lambda _: self.gate.end_pages("it writes to its console without end"))
+        tab.cdp.on(FLOOD, lambda event: self.gate.end_pages(str(event["why"])))
         tab.cdp.on("Network.loadingFailed", self._request_failed)
         PageReports(tab.cdp, lambda: self.gate)
         await asyncio.gather(browser.prepare_page(tab.cdp, self.config), tab.open(self.setup, redaction.rules(self.config.mask)))

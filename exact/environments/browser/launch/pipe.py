@@ -15,9 +15,9 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 from exact.environments.browser.launch import hand_over
 from exact.environments.browser.network.pace import Allowance
@@ -35,26 +35,60 @@ _AHEAD = 4 << 20
 _SECONDS = 10.0
 """Seconds that the exchange of the pipes may take."""
 _GONE = "the browser is gone"
-_TALK = tuple(b'{"method":"%s"' % name for name in (b"Runtime.consoleAPICalled", b"Runtime.exceptionThrown", b"Log.entryAdded"))
-"""Beginnings of events about what a page writes to its console, of which pages can send any number."""
+_METHOD = b'{"method":"'
+"""Beginning of an event, before its name."""
+_SESSIONS = (b"Target.attachedToTarget", b"Target.detachedFromTarget")
+"""Names of events about sessions."""
 _HEARD, _HEARD_A_SECOND = 500, 50.0
-"""Such events of a page that the driver gets at once, and further ones in each second."""
-_MOST_TALK, _TALK_A_SECOND = 2000, 200.0
-"""Such events that a page may send at once, and further ones in each second, before it counts as a flood."""
-_SESSIONS = (b'{"method":"Target.attachedToTarget"', b'{"method":"Target.detachedFromTarget"')
-"""Beginnings of events about sessions."""
+"""Events of a page that are not needed, of which the driver gets so many at once, and so many further ones in each second."""
 
 
-@dataclass
-class _Talk:
-    """What a page may still write to its console."""
+class _Kind(NamedTuple):
+    """Events that a page can cause in any number."""
 
-    target: str
-    """CDP id of the page."""
-    heard: Allowance = field(default_factory=lambda: Allowance(_HEARD, _HEARD_A_SECOND))
-    allowed: Allowance = field(default_factory=lambda: Allowance(_MOST_TALK, _TALK_A_SECOND))
-    is_over: bool = False
-    """Whether it was reported as a flood."""
+    why: str
+    """Why a page that caused too many is ended."""
+    most: int
+    """Events that a page may cause at once before it counts as a flood."""
+    a_second: float
+    """Further ones in each second."""
+    is_needed: bool = True
+    """Whether the driver needs each of them. It is slow at events, and holds up all other messages."""
+
+
+_CONSOLE = _Kind("it writes to its console without end", 2000, 200.0, is_needed=False)
+_MESSAGES = _Kind("it receives messages without end", 5000, 500.0, is_needed=False)
+_FRAMES = _Kind("it adds frames without end", 200, 10.0)
+"""Each frame costs the browser's main process, which all pages share, milliseconds."""
+_OTHER = _Kind("it causes events without end", 20000, 2000.0)
+_KINDS = {
+    b"Runtime.consoleAPICalled": _CONSOLE,
+    b"Runtime.exceptionThrown": _CONSOLE,
+    b"Log.entryAdded": _CONSOLE,
+    b"Network.eventSourceMessageReceived": _MESSAGES,
+    b"Network.webSocketFrameReceived": _MESSAGES,
+    b"Page.frameAttached": _FRAMES,
+}
+"""Kinds of events by name. All others are of the kind `_OTHER`, so that each event of a page is counted."""
+
+
+class _Meter:
+    """Counts the events of a page."""
+
+    def __init__(self, target: str) -> None:
+        """Count for a page. `target`: its CDP id."""
+        self.target, self._is_over = target, False
+        self._heard = Allowance(_HEARD, _HEARD_A_SECOND)
+        self._allowed: dict[_Kind, Allowance] = {}
+
+    def take(self, kind: _Kind) -> tuple[bool, bool]:
+        """Count one event. Return whether the driver gets it, and whether with it the page floods the browser, which is said once."""
+        allowed = self._allowed.get(kind)
+        if allowed is None:
+            allowed = self._allowed[kind] = Allowance(kind.most, kind.a_second)
+        floods = not allowed.take() and not self._is_over
+        self._is_over |= floods
+        return kind.is_needed or self._heard.take(), floods
 
 
 class SharedPipe(CdpConnection):
@@ -65,8 +99,8 @@ class SharedPipe(CdpConnection):
         self._ports: socket.socket | None = None
         """Asks for ports in the browser's network namespace; None if it has no separate one."""
         self._asking = asyncio.Lock()
-        self._talk: dict[str, _Talk] = {}
-        """What pages may still write to their consoles, by sessions of the driver."""
+        self._meters: dict[str, _Meter] = {}
+        """Meters of pages, by sessions of the driver with them, their frames and their workers."""
         self._driver = _Side(self._from_driver, self._ended)
         self._browser = _Side(self._from_browser, self._ended, MOST_BYTES)
 
@@ -124,33 +158,43 @@ class SharedPipe(CdpConnection):
 
     def _from_browser(self, messages: list[bytes]) -> None:
         own = [self._is_own(message) for message in messages]
-        others = [message for message, ours in zip(messages, own, strict=True) if not ours and self._is_heard(message)]
+        others = [message for message, ours in zip(messages, own, strict=True) if not ours and self._is_for_driver(message)]
         if others:
             self._driver.write(b"\0".join((*others, b"")))
         for message, ours in zip(messages, own, strict=True):
-            if ours:  # each in a separate turn, so that a handler that fails does not keep a message from another one
+            if ours and self._is_listened_to(message):
+                # each in a separate turn, so that a handler that fails does not keep a message from another one
                 asyncio.get_running_loop().call_soon(self._take, message)
 
-    def _is_heard(self, message: bytes) -> bool:
-        """Return whether the driver gets a message. It is slow at events of a console, and holds up all other messages."""
-        if message.startswith(_SESSIONS):
-            self._note_session(message)
-        if not message.startswith(_TALK) or not (talk := self._talk.get(_session(message))):
+    def _is_listened_to(self, message: bytes) -> bool:
+        """Return whether a message of ours has somebody who handles it: events of pages that nobody listens to are not even read."""
+        session = self._sessions.get(_session(message)) if message.startswith(_METHOD) else None
+        return session is None or session.hears(_name(message).decode("ascii", "replace"))
+
+    def _is_for_driver(self, message: bytes) -> bool:
+        """Return whether the driver gets a message, and count it if it is an event of a page."""
+        if not message.startswith(_METHOD):
             return True
-        if not talk.allowed.take() and not talk.is_over:
-            talk.is_over = True
-            self.report_flood(talk.target)
-        return talk.heard.take()
+        name = _name(message)
+        if name in _SESSIONS:
+            self._note_session(message)
+        if (meter := self._meters.get(_session(message))) is None:
+            return True
+        kind = _KINDS.get(name, _OTHER)
+        is_heard, floods = meter.take(kind)
+        if floods:
+            self.report_flood(meter.target, kind.why)
+        return is_heard
 
     def _note_session(self, message: bytes) -> None:
-        """Note a session of the driver with a page, or with a worker of one, or its end."""
+        """Note a session of the driver with a page, or with a frame or a worker of one, or its end."""
         found = decoded(message)["params"]
         if "targetInfo" not in found:
-            self._talk.pop(found["sessionId"], None)
+            self._meters.pop(found["sessionId"], None)
         elif found["targetInfo"]["type"] == "page":
-            self._talk[found["sessionId"]] = _Talk(found["targetInfo"]["targetId"])
-        elif above := self._talk.get(_session(message)):
-            self._talk[found["sessionId"]] = above
+            self._meters[found["sessionId"]] = _Meter(found["targetInfo"]["targetId"])
+        elif above := self._meters.get(_session(message)):
+            self._meters[found["sessionId"]] = above
 
     def _is_own(self, message: bytes) -> bool:
         """Return whether a message answers a command of ours, or is an event of one of our sessions. The session stands at its end."""
@@ -253,6 +297,11 @@ class _Writing(asyncio.BaseProtocol):
 
     def resume_writing(self) -> None:
         self._side.slow(False)
+
+
+def _name(message: bytes) -> bytes:
+    """Return the name of an event."""
+    return message[len(_METHOD) : message.find(b'"', len(_METHOD))]
 
 
 def _session(message: bytes) -> str:

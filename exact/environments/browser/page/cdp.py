@@ -52,7 +52,7 @@ class PageTooLarge(Exception):
 
 
 FLOOD = "Exact.flood"
-"""Event of our own: the page writes to its console without end."""
+"""Event of our own: the page floods the connection. Its `why` says by what."""
 CLOSED = "the page, its context or the browser has been closed"
 
 
@@ -70,6 +70,10 @@ class CdpSession:
     def on(self, event: str, handler: Callable[[dict[str, Any]], object]) -> None:
         """Call a handler with each event of a name from now on."""
         self._handlers[event].append(handler)
+
+    def hears(self, event: str) -> bool:
+        """Return whether an event has a handler."""
+        return event in self._handlers
 
     async def send(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         """Send a command and return its result. Raises Playwright's Error if it is refused, or the page is gone."""
@@ -229,10 +233,10 @@ class CdpConnection(ABC):
         session = self._sessions[id] = CdpSession(partial(self._ask, id), target)
         return session
 
-    def report_flood(self, target: str) -> None:
-        """Tell the sessions with a page, by its CDP id, that it floods the connection by what the driver gets."""
+    def report_flood(self, target: str, why: str) -> None:
+        """Tell the sessions with a page, by its CDP id, that it floods the connection. `why` says by what."""
         for each in [each for each in self._sessions.values() if each.target == target]:
-            each.dispatch(FLOOD, {})
+            each.dispatch(FLOOD, {"why": why})
 
     @property
     def is_lost(self) -> bool:

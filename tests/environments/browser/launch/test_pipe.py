@@ -82,24 +82,51 @@ async def test_each_message_of_the_browser_reaches_the_one_whom_it_concerns() ->
     assert theirs[-1] == forged
 
 
-async def test_a_console_without_end_is_left_out_and_reported_and_holds_up_nothing_else() -> None:
-    ends, floods = Ends(), list[str]()
+@pytest.mark.parametrize(
+    ("event", "times", "heard", "why"),
+    [
+        ("Runtime.consoleAPICalled", 1100, range(500, 700), "it writes to its console without end"),
+        ("Log.entryAdded", 1100, range(500, 700), "it writes to its console without end"),
+        ("Network.eventSourceMessageReceived", 2600, range(500, 700), "it receives messages without end"),
+        ("Network.webSocketFrameReceived", 2600, range(500, 700), "it receives messages without end"),
+        ("Page.frameAttached", 120, range(240, 241), "it adds frames without end"),
+        ("Some.eventOfTomorrow", 12000, range(24000, 24001), "it causes events without end"),
+        ("Network.webSocketFrameSent", 12000, range(24000, 24001), "it causes events without end"),
+    ],
+)
+async def test_events_without_end_are_reported_once_and_those_that_nobody_needs_are_left_out(
+    event: str, times: int, heard: range, why: str
+) -> None:
+    ends, floods = Ends(), list[tuple[str, str]]()
     await ends.begin()
     for session, target in (("OWN", "page"), ("OTHER", "beside")):
         attaching = asyncio.ensure_future(ends.pipe.attach(target))
         await asyncio.sleep(0)
         ends.say({"id": ends.asked()[-1]["id"], "result": {"sessionId": session}})
-        (await attaching).on(FLOOD, lambda _, target=target: floods.append(target))
+        (await attaching).on(FLOOD, lambda said, target=target: floods.append((target, said["why"])))
     info, worker = {"targetId": "page", "type": "page"}, {"targetId": "w", "type": "worker"}
     ends.say({"method": "Target.attachedToTarget", "params": {"sessionId": "THEIRS", "targetInfo": info}, "sessionId": "BROWSER"})
     ends.say({"method": "Target.attachedToTarget", "params": {"sessionId": "WORKER", "targetInfo": worker}, "sessionId": "THEIRS"})
-    for _ in range(3000):
+    for _ in range(times):
         for session in ("THEIRS", "WORKER"):
-            ends.say({"method": "Runtime.consoleAPICalled", "params": {"type": "log"}, "sessionId": session})
+            ends.say({"method": event, "params": {"type": "log"}, "sessionId": session})
     ends.say({"method": "Page.loadEventFired", "params": {}, "sessionId": "THEIRS"})
-    heard = [json.loads(each)["method"] for each in bytes(ends.driver).split(b"\0")[:-1]]
-    assert 500 <= heard.count("Runtime.consoleAPICalled") < 700 and heard[-1] == "Page.loadEventFired"
-    assert floods == ["page"]
+    came = [json.loads(each)["method"] for each in bytes(ends.driver).split(b"\0")[:-1]]
+    assert came.count(event) in heard and came[-1] == "Page.loadEventFired"
+    assert floods == [("page", why)]
+
+
+async def test_an_event_of_our_own_session_that_nobody_listens_to_is_not_read() -> None:
+    ends, came = Ends(), list[dict[str, object]]()
+    await ends.begin()
+    attaching = asyncio.ensure_future(ends.pipe.attach("page"))
+    await asyncio.sleep(0)
+    ends.say({"id": ends.asked()[-1]["id"], "result": {"sessionId": "OWN"}})
+    (await attaching).on("Network.loadingFailed", came.append)
+    ends.pipe._browser.data_received(b'{"method":"Network.eventSourceMessageReceived","params":{{{,"sessionId":"OWN"}\0')
+    ends.say({"method": "Network.loadingFailed", "params": {"requestId": "1"}, "sessionId": "OWN"})
+    await asyncio.sleep(0)
+    assert came == [{"requestId": "1"}] and not ends.pipe.is_lost
 
 
 async def test_a_handler_that_fails_keeps_no_other_from_its_message() -> None:

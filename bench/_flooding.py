@@ -1,0 +1,47 @@
+"""Serve one flood of bench/neighbours.py and a quiet page, in a process of its own: `_flooding.py NAME`.
+
+It prints addresses as JSON, then a line when the flood begins, and serves until its input ends.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+
+from _common import ROOT
+
+sys.path.insert(0, str(ROOT))
+
+from tests.gate.attacks_neighbours import ATTACKS as NEIGHBOURS
+from tests.gate.attacks_neighbours import every, heavy
+from tests.gate.attacks_resources import ATTACKS as RESOURCES
+from tests.gate.neighbour import QUIET, begun
+from tests.gate.sites import NAMES, sites
+
+BLANK_FRAMES = heavy(
+    "frames_churned",
+    every("const f = document.createElement('iframe'); box.append(f); if (box.children.length > 6) box.firstChild.remove()"),
+)
+FLOODS = {each.name: each for each in (BLANK_FRAMES, *NEIGHBOURS, *RESOURCES)}
+
+
+def main() -> None:
+    from tests.gate.attack import put
+
+    attack, over = FLOODS[sys.argv[1]], threading.Event()
+    threading.Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
+    with sites() as made:
+        addresses = {"quiet": put(QUIET, made), "start": put(attack, made), "origins": [made.origins[name] for name in NAMES[1:]]}
+        print(json.dumps(addresses), flush=True)
+        told = False
+        while not over.is_set():
+            if not told and begun(attack, made):
+                print("begun", flush=True)
+                told = True
+            time.sleep(0.02)
+
+
+if __name__ == "__main__":
+    main()

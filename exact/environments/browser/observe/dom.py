@@ -5,8 +5,9 @@ How far a page and the parts of it are scrolled, coarsely, as a part of a state'
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -59,7 +60,7 @@ class DomNode:
     """Index after that of the last descendant."""
 
 
-@dataclass(slots=True)
+@dataclass
 class Document:
     """One document of a page."""
 
@@ -71,16 +72,34 @@ class Document:
     """CSS pixels that it is scrolled to the right and down."""
     scrollers: list[DomNode] = field(default_factory=list)
     """Elements whose content can be scrolled, in document order."""
-    _labels: list[DomNode] | None = None
 
-    def labels(self, node: DomNode) -> Iterator[DomNode]:
-        """Yield the labels of an input: those that name its id, and those around it."""
-        if self._labels is None:
-            self._labels = [each for each in self.nodes if each.name == "label"]
-        own = node.attributes.get("id")
-        for label in self._labels:
-            if label.index < node.index < label.end or (own and label.attributes.get("for") == own):
-                yield label
+    @functools.cached_property
+    def lists(self) -> Mapping[str, list[DomNode]]:
+        """Lists that fields suggest (`datalist`), by id."""
+        found: dict[str, list[DomNode]] = {}
+        for node in self.nodes:
+            if node.name == "datalist":
+                found.setdefault(node.attributes.get("id", ""), []).append(node)
+        return found
+
+    @functools.cached_property
+    def _labels_for(self) -> Mapping[str, list[DomNode]]:
+        """Labels by the id that they name."""
+        found: dict[str, list[DomNode]] = {}
+        for node in self.nodes:
+            if node.name == "label" and node.attributes.get("for"):
+                found.setdefault(node.attributes["for"], []).append(node)
+        return found
+
+    def labels(self, node: DomNode) -> Iterable[DomNode]:
+        """Return the labels of an input in document order: those that name its id, and those around it."""
+        found = {each.index: each for each in self._labels_for.get(node.attributes.get("id", ""), ())}
+        above = node.parent
+        while above >= 0:
+            if self.nodes[above].name == "label":
+                found[above] = self.nodes[above]
+            above = self.nodes[above].parent
+        return [found[index] for index in sorted(found)]
 
 
 def read_documents(snapshot: dict[str, Any], viewport: Box, frames: Mapping[int, Projection] | None = None) -> list[Document]:

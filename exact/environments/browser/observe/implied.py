@@ -261,7 +261,7 @@ def suggestions(node: DomNode, document: Document, taken: set[int]) -> Iterator[
     `taken`: the backend ids of those that were yielded for other fields, which are left out. New ones are added to it.
     """
     named = node.attributes.get("list", "") if node.name == "input" else ""
-    lists = (each for each in document.nodes if named and each.name == "datalist" and each.attributes.get("id") == named)
+    lists = document.lists.get(named, ()) if named else ()
     for option in (inner for each in lists for inner in document.nodes[each.index : each.end] if inner.name == "option"):
         value, label = (flat(option.attributes.get(key, "")) for key in ("value", "label"))
         label = label or flat(" ".join(each.text for each in document.nodes[option.index : option.end] if each.kind == 3))

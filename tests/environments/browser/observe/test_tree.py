@@ -1,9 +1,15 @@
 """What is observed of a page."""
 
+import asyncio
+import sys
+from collections.abc import Callable
+from types import FrameType
+
 import msgspec
 import pytest
 
-from exact.environments.browser import PageSetup
+from exact.environments.browser import BrowserEnvironment, PageSetup
+from exact.environments.browser.observe import capture, describe
 from exact.errors import ActionError
 from tests.conftest import Visit
 from tests.environments.browser.pages import do, find, look
@@ -302,3 +308,46 @@ async def test_a_title_tells_states_apart_but_not_by_new_messages_and_clocks(vis
     async with visit(page) as (environment, seen):
         came = await look(environment, f"click [{find(seen, 'Go').id}]")
         assert (seen.title, came.title) == (before, after) and (came.fingerprint == seen.fingerprint) == same
+
+
+ROWS = {
+    "links": "<li><a href=/{0}>Row {0}</a><button>Open {0}</button>",
+    "fields": "<label for=f{0}>Field {0}</label><input id=f{0} list=l{0}><datalist id=l{0}><option>A</datalist>",
+    "around": "<label>In {0} <input></label><label>Or {0} <textarea></textarea></label>",
+    "lists": "<select aria-label='L{0}'><option>One<option selected>Two {0}</select><input type=checkbox id=c{0}><label for=c{0}>C</label>",
+    "tables": "<table><tr><th>Head {0}<td onclick='0'>Cell<td aria-labelledby=n{0}><i id=n{0}>Name</i></table>",
+    "shapes": "<svg><circle r=9 cx=20 cy=20 fill=blue onclick='0'/><text y=20>{0}</text></svg><s>Gone {0}</s>",
+}
+
+
+@pytest.mark.parametrize("kind", ROWS)
+async def test_a_page_twice_as_long_takes_twice_as_many_steps_to_read(visit: Visit, kind: str) -> None:
+    taken = list[int]()
+    page, more = ("".join(ROWS[kind].format(row) for row in range(first, first + 60)) for first in (0, 60))
+    async with visit(page) as (environment, _):
+        for added in ("", more):
+            await environment.page.evaluate("html => document.body.insertAdjacentHTML('beforeend', html)", added)
+            taken.append(await steps_of_reading(environment))
+    assert taken[1] < 2.2 * taken[0], taken
+
+
+async def steps_of_reading(environment: BrowserEnvironment) -> int:
+    """Return the number of Python's instructions that it takes to read a page."""
+    tab, config, steps = environment.episode.tabs.present, environment.episode.tabs.config, 0
+    answers = await asyncio.gather(*capture.capture_commands(tab, config))
+
+    def count(frame: FrameType, *_: object) -> Callable[..., object]:
+        nonlocal steps
+        frame.f_trace_opcodes = True  # the loop of a generator expression is one line
+        steps += 1
+        return count
+
+    before = sys.gettrace()
+    sys.settrace(count)
+    try:
+        seen = capture.build_capture(tab, environment.episode.observer.ids, config, answers)
+        describe.elements_text(seen.elements)
+        describe.fingerprint(seen.url, seen.elements)
+    finally:
+        sys.settrace(before)
+    return steps

@@ -106,6 +106,8 @@ def describe(actions: ActionSpace) -> str:
 _QUOTED = r"\"(?:[^\"\\]|\\.)*\"|“[^”]*”|'(?:[^'\\]|\\.)*'"
 _VERB = re.compile(r"\s*(\w+)")
 _PLAIN = re.compile(rf"\s*(?:{_QUOTED}|-?\d+(?:\.\d+)?|\w+)", re.S)
+_VALUE = re.compile(rf"\s*(?:value\s*=\s*)?({_QUOTED})", re.S)
+"""A text, also as observations show the value of a field: `value="Ann"`."""
 _MOST_LISTED = 6
 """Most elements that an error lists."""
 
@@ -127,8 +129,9 @@ def _by_id(text: str, actions: ActionSpace, observation: Observation) -> str:
     at, parts = begin.end(), [verb.name]
     for place, parameter in enumerate(verb.form):
         if parameter is not Parameter.ELEMENT:
-            found = _PLAIN.match(text, at)
-            written = found[0] if found else ""
+            shown = _VALUE.match(text, at) if parameter is Parameter.TEXT else None
+            found = shown or _PLAIN.match(text, at)
+            written = shown[1] if shown else found[0] if found else ""
         else:
             found = _reference(verb, place).match(text, at)
             written = f"[{_named(found, observation).id}]" if found else ""
@@ -142,7 +145,8 @@ def _by_id(text: str, actions: ActionSpace, observation: Observation) -> str:
 def _reference(verb: Verb, place: int) -> re.Pattern[str]:
     """Return the pattern of a reference at a place of a verb's form. A word that the form has after it is not a role."""
     after = next((part for part in verb.form[place + 1 :] if isinstance(part, str)), "")
-    role = rf"(?!(?:{after})\b)[A-Za-z][\w-]*" if after else r"[A-Za-z][\w-]*"
+    no_role = rf"(?!value\s*=|(?:{after})\b)" if after else r"(?!value\s*=)"
+    role = rf"{no_role}[A-Za-z][\w-]*"
     label = rf"(?:(?P<before>{role})\s+)?(?P<label>{_QUOTED})(?:\s*(?P<role>{role}))?(?:\s*\[\s*(?P<id>[\w:.-]+)\s*\])?"
     return re.compile(rf"\s*(?:{label}|(?:{role}\s*)?\[\s*(?P<alone>[\w:.-]+)\s*\])", re.S)
 

@@ -31,6 +31,7 @@ beyond constraints/run.txt run test
 for name in parity extras; do beyond "$work/test" test "$name"; done
 compile constraints/sites.txt constraints/sites.in "$@"
 compile constraints/moin.txt constraints/moin.in "$@"
+compile constraints/mlflow.txt constraints/mlflow.in "$@"
 compile constraints/webarena.txt constraints/webarena.in "$@"
 compile "$work/alone" --no-deps constraints/webarena-alone.in "$@" # their dependencies are gigabytes that the evaluators do not need
 cat "$work/alone" >>constraints/webarena.txt

@@ -34,7 +34,7 @@ def question(observation: str, *, judge: bool = False, more: str = "") -> Questi
 
 
 def test_the_model_knows_the_next_step_and_proposes_others_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    ways = loaded("_moin/ways", monkeypatch)
+    ways = loaded("_moin/ways", monkeypatch).WAYS
     said = [ways.answers(question(PAGE), sample).rpartition("Action: ")[2] for sample in range(3)]
     assert said == ["click [2]", "click [3]", "click [1]"]
     assert ways.answers(question(FORM.format(value="")), 0).endswith('Action: fill [5] "Tomatoes"')
@@ -53,15 +53,17 @@ def test_the_model_knows_the_next_step_and_proposes_others_too(monkeypatch: pyte
     ],
 )
 def test_the_model_grades_states_by_how_far_they_are(monkeypatch: pytest.MonkeyPatch, observation: str, more: str, grade: str) -> None:
-    ways = loaded("_moin/ways", monkeypatch)
+    ways = loaded("_moin/ways", monkeypatch).WAYS
     assert ways.answers(question(observation, judge=True, more=more), 0).endswith(f"Verdict: {grade}")
 
 
-def test_each_task_has_a_way_and_an_evaluator(monkeypatch: pytest.MonkeyPatch) -> None:
-    ways, monkey = loaded("_moin/ways", monkeypatch), monkeypatch
-    monkey.setenv("MOIN_PASSWORD", "secret")
-    tasks = read(BENCH / "_moin" / "tasks.yaml")
-    assert len(tasks) == 10 and all(ways.way(task.instruction) for task in tasks)
+@pytest.mark.parametrize("application", ["moin", "mlflow"])
+def test_each_task_has_a_way_and_an_evaluator(monkeypatch: pytest.MonkeyPatch, application: str) -> None:
+    ways = loaded(f"_{application}/ways", monkeypatch).WAYS
+    monkeypatch.setenv("MOIN_PASSWORD", "secret")
+    tasks = read(BENCH / f"_{application}" / "tasks.yaml")
+    assert len(tasks) == 10 and len(ways.known) == 10
+    assert len({id(ways.way(task.instruction)) for task in tasks}) == 10
 
 
 def test_a_write_that_no_commit_sent_is_counted_and_a_page_that_was_presumed_to_write_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,20 +75,38 @@ def test_a_write_that_no_commit_sent_is_counted_and_a_page_that_was_presumed_to_
     assert bench.extra({"arm": "sandbox", "writes": writes * 2, "sent": sent}) == 0
 
 
-def test_a_task_is_solved_on_the_application(monkeypatch: pytest.MonkeyPatch, executable: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("application", ["moin", "mlflow"])
+def test_a_task_is_solved_on_the_application(monkeypatch: pytest.MonkeyPatch, executable: str, tmp_path: Path, application: str) -> None:
     bench = loaded("third_party", monkeypatch)
-    if not bench.interpreter().exists():
-        pytest.skip(f"MoinMoin is not installed: there is no {bench.interpreter()}")
+    if not (there := bench.APPLICATIONS[application].interpreter()).exists():
+        pytest.skip(f"{application} is not installed: there is no {there}")
     out = tmp_path / "out.json"
-    command = [sys.executable, str(BENCH / "third_party.py"), "--quick", "--agent", "react", "--json", str(out)]
+    command = [
+        sys.executable,
+        str(BENCH / "third_party.py"),
+        "--quick",
+        "--application",
+        application,
+        "--agent",
+        "react",
+        "--json",
+        str(out),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert all(each["met"] for each in json.loads(out.read_text())["figures"].values()), done.stdout
 
 
+def test_a_thought_is_as_long_each_time_that_it_is_thought_and_within_its_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    thinking = loaded("_thinking", monkeypatch)
+    long = [thinking.thought(question(PAGE), times).seconds for times in range(200)]
+    assert long == [thinking.thought(question(PAGE), times).seconds for times in range(200)]
+    assert thinking.LEAST <= min(long) < 1 and 19 < max(long) <= thinking.MOST
+
+
 @pytest.mark.parametrize(("step", "grade"), [('click button "OK"', "B"), ('click link "Logout"', "E")])
 def test_the_model_grades_a_step_that_was_not_carried_out(monkeypatch: pytest.MonkeyPatch, step: str, grade: str) -> None:
-    ways = loaded("_moin/ways", monkeypatch)
+    ways = loaded("_moin/ways", monkeypatch).WAYS
     taken = f"⟦steps 3⟧\n1. {step} -- not carried out yet\n   thought: Now.\n⟦/steps 3⟧\n"
     more = f"{taken}The last of these steps was not carried out, and it has ended nothing.\n"
     page = FORM.format(value=' value="Tomatoes"') + '[7] link "Logout"\n'

@@ -43,7 +43,7 @@ _HEARD, _HEARD_A_SECOND = 500, 50.0
 """Events of a page that are not needed, of which the driver gets so many at once, and so many further ones in each second."""
 
 
-class _Kind(NamedTuple):
+class _EventKind(NamedTuple):
     """Events that a page can cause in any number."""
 
     why: str
@@ -56,11 +56,11 @@ class _Kind(NamedTuple):
     """Whether the driver needs each of them. It is slow at events, and holds up all other messages."""
 
 
-_CONSOLE = _Kind("it writes to its console without end", 2000, 200.0, is_needed=False)
-_MESSAGES = _Kind("it receives messages without end", 5000, 500.0, is_needed=False)
-_FRAMES = _Kind("it adds frames without end", 200, 10.0)
+_CONSOLE = _EventKind("it writes to its console without end", 2000, 200.0, is_needed=False)
+_MESSAGES = _EventKind("it receives messages without end", 5000, 500.0, is_needed=False)
+_FRAMES = _EventKind("it adds frames without end", 200, 10.0)
 """Each frame costs the browser's main process, which all pages share, milliseconds."""
-_OTHER = _Kind("it causes events without end", 20000, 2000.0)
+_OTHER = _EventKind("it causes events without end", 20000, 2000.0)
 _KINDS = {
     b"Runtime.consoleAPICalled": _CONSOLE,
     b"Runtime.exceptionThrown": _CONSOLE,
@@ -79,9 +79,9 @@ class _Meter:
         """Count for a page. `target`: its CDP id."""
         self.target, self._is_over = target, False
         self._heard = Allowance(_HEARD, _HEARD_A_SECOND)
-        self._allowed: dict[_Kind, Allowance] = {}
+        self._allowed: dict[_EventKind, Allowance] = {}
 
-    def take(self, kind: _Kind) -> tuple[bool, bool]:
+    def take(self, kind: _EventKind) -> tuple[bool, bool]:
         """Count one event. Return whether the driver gets it, and whether with it the page floods the browser, which is said once."""
         allowed = self._allowed.get(kind)
         if allowed is None:

@@ -84,6 +84,15 @@ class EquippedSuite(Protocol):
 
 
 @runtime_checkable
+class RequiringSuite(EquippedSuite, Protocol):
+    """An equipped suite whose tasks need different programs of this machine."""
+
+    def requirements(self, task: Task) -> tuple[str, ...]:
+        """Return the programs that a task needs. Of tasks with the same ones, one is checked."""
+        ...
+
+
+@runtime_checkable
 class RewardedSuite(Protocol):
     """A suite whose raw figure (`Score.raw`) has several published readings. An attempt without a figure counts 0 in each."""
 

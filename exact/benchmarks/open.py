@@ -71,7 +71,7 @@ def check_environments(tasks: Iterable[Task], config: Config, *, benchmark: bool
     from exact.environments.browser.launch.find import find_browser
 
     needs_browser = False
-    for task in {environment_kind(each, benchmark=benchmark): each for each in tasks}.values():
+    for task in {(environment_kind(each, benchmark=benchmark), _requirements(each, benchmark)): each for each in tasks}.values():
         if not benchmark:
             needs_browser = needs_browser or not check_own(task)
             continue
@@ -87,6 +87,17 @@ def check_environments(tasks: Iterable[Task], config: Config, *, benchmark: bool
             find_browser(config.browser.headed)
         except EnvironmentFailure as error:
             raise UsageError(str(error)) from error
+
+
+def _requirements(task: Task, benchmark: bool) -> tuple[str, ...]:
+    """Return the programs that a task of a suite needs beside those of its kind of environments."""
+    if not benchmark:
+        return ()
+    from exact.benchmarks import registry
+    from exact.benchmarks.base import RequiringSuite
+
+    suite = registry.suite_of(task)
+    return suite.requirements(task) if isinstance(suite, RequiringSuite) else ()
 
 
 def open_environments(

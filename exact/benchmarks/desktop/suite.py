@@ -185,8 +185,12 @@ class DesktopSuite:
         """Raise UsageError if packages or programs of a desktop are missing, or the task's applications."""
         if lacking := absent():
             raise UsageError(f"no desktop here: {lacking}")
-        if missing := [each for each in programs(task) if not _installed(each)]:
+        if missing := [each for each in self.requirements(task) if not _installed(each)]:
             raise UsageError(f"task {task.id} needs {', '.join(missing)}, not installed: {set_up('--desktop', FIX)}")
+
+    def requirements(self, task: Task) -> tuple[str, ...]:
+        """Return the applications that a task starts."""
+        return programs(task)
 
     @asynccontextmanager
     async def environments(self, config: BrowserConfig) -> AsyncIterator[EnvironmentFactory]:

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from exact.action import Action, ActionSpace
-from exact.benchmarks.osworld.format import of
+from exact.benchmarks.osworld.format import SetupStep, of
 from exact.environments.base import Capabilities, EnvironmentFactory, Snapshot, Transition
 from exact.environments.desktop.factory import desktop_factory
+from exact.environments.desktop.vm.document import opens_window
 from exact.environments.desktop.vm.server import PORT
 from exact.environments.desktop.vm.tunnel import open_tunnel
 from exact.environments.process.worker import Worker
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
 
 _FINAL = {"fail": "FAIL", "stop": "DONE"}
 _WORDS = {"set_up": "set-up", "evaluate": "evaluation"}
-_STARTS = ("launch", "open")
-"""Steps of a set-up after which an application opens."""
 _SECONDS, _TIMES = 60.0, 5
 """Most seconds until an application is there and nothing changes, and how often they may pass: GIMP queries plug-ins at its first start."""
 _CALL_SECONDS = _SECONDS * _TIMES
@@ -89,10 +88,15 @@ class OSWorldEnvironment:
         wanted = of(task)
         await self._desktop.reset(BLANK)
         await self._ask(self._desktop, "set_up", task=wanted.handed())
-        starts = any(step.type in _STARTS for step in wanted.config or ())
+        shown = [step for step in wanted.config or () if _shows(step)]
         for _ in range(_TIMES):
-            if (await self._desktop.command("settle", seconds=_SECONDS, starts=starts))["settled"]:
+            rest = await self._desktop.command("settle", seconds=_SECONDS, starts=bool(shown))
+            await self._check(self._desktop, "set_up")
+            if rest["settled"]:
                 break
+        if shown and not rest["windows"]:
+            what = f"{shown[0].type} {shown[0].parameters}"
+            raise EnvironmentFailure(f"the desktop failed a step of the set-up: {what}: there is no window after {_CALL_SECONDS:g} s")
         seen = (await self._desktop.step(self.actions.action("wait"))).observation
         assert seen is not None
         return seen
@@ -129,9 +133,13 @@ class OSWorldEnvironment:
         async with open_tunnel(desktop, PORTS) as tunnel:
             server, chromium, vlc = tunnel.ports
             done = await judge.command(command, address=f"127.0.0.1:{server}:{chromium}:0:{vlc}", **arguments)
-        if faults := (await desktop.command("faults"))["faults"]:
-            raise EnvironmentFailure(f"the desktop failed a step of the {_WORDS[command]}: {faults[0]}")
+        await self._check(desktop, command)
         return done
+
+    async def _check(self, desktop: SandboxedWorker, command: str) -> None:
+        """Raise EnvironmentFailure if a desktop failed a step since it was last asked."""
+        if faults := (await desktop.command("faults", setup=command == "set_up"))["faults"]:
+            raise EnvironmentFailure(f"the desktop failed a step of the {_WORDS[command]}: {faults[0]}")
 
     async def _opened_judge(self) -> Worker:
         if self._judge is None or self._judge.pid is None:
@@ -139,6 +147,11 @@ class OSWorldEnvironment:
             assert isinstance(opened, Worker)
             self._judge = opened
         return self._judge
+
+
+def _shows(step: SetupStep) -> bool:
+    """Return whether a step starts an application with a window."""
+    return step.type == "open" or (step.type == "launch" and opens_window(step.parameters.get("command") or ""))
 
 
 class OSWorldFactory:

@@ -17,6 +17,9 @@ from exact.benchmarks.ids import join
 from exact.errors import UsageError
 from exact.task import Task
 
+CODE = "code"
+"""Program of Visual Studio Code."""
+_USING_CODE = {"vscode", "vs_code"}
 INFEASIBLE = "infeasible"
 """Metric of infeasible tasks: solved by the action FAIL alone."""
 
@@ -70,6 +73,11 @@ class OSWorldTask(_TaskPart, frozen=True, kw_only=True):
     def possible(self) -> bool:
         """Feasibility of the task."""
         return self.evaluator.func != INFEASIBLE
+
+    @property
+    def uses_code(self) -> bool:
+        """Whether the task can be done, in Visual Studio Code."""
+        return self.possible and not _USING_CODE.isdisjoint(self.related_apps)
 
     def handed(self) -> dict[str, Any]:
         """Return the `task_config` for `DesktopEnv.reset`: the file, with an empty `config` in place of null."""

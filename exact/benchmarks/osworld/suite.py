@@ -17,11 +17,13 @@ import msgspec
 import exact.environments.adapters.guests
 from exact.benchmarks.ids import split
 from exact.benchmarks.osworld.environment import OSWorldFactory
-from exact.benchmarks.osworld.format import collection, index, read
+from exact.benchmarks.osworld.format import CODE, collection, index, of, read
 from exact.config import BrowserConfig
 from exact.environments.base import EnvironmentFactory
+from exact.environments.desktop import account
 from exact.environments.desktop.factory import absent, desktop_factory
 from exact.environments.desktop.grammar import Space
+from exact.environments.desktop.vm.document import executable
 from exact.environments.desktop.vm.server import PORT
 from exact.environments.process.worker import EnvironmentSpec, GuestTimeouts, WorkerFactory
 from exact.environments.sandbox.factory import SandboxedFactory
@@ -34,6 +36,9 @@ FOLDER, PYTHON, OPTIONS = "EXACT_OSWORLD", "EXACT_OSWORLD_PYTHON", "EXACT_OSWORL
 """Environment variables: the folder `evaluation_examples` of a checkout; desktop_env's interpreter; `Options`, as JSON."""
 _OURS = Path(__file__).parents[3] / ".bench" / "venvs" / "osworld" / "bin" / "python"
 _GUESTS = Path(exact.environments.adapters.guests.__file__).parent
+_APPLICATIONS = f"{set_up('--osworld', 'use apt-get')} for what Debian has (Visual Studio Code comes from its publisher)"
+_SYSTEM = ("/usr/", "/bin/")
+"""Folders of this machine's programs, which desktops show. Others are of the desktop."""
 _TIMEOUTS = GuestTimeouts(open=900.0, reset=900.0, step=300.0, evaluate=900.0, close=60.0)
 
 
@@ -87,22 +92,24 @@ class OSWorld:
         return read(self._found[name]).task(name.split("/")[1], seed)
 
     def check(self, task: Task) -> None:
-        """Raise UsageError if desktop_env's interpreter, or a requirement of exact's desktops, is missing."""
-        _python()
-        if _options().provider_name == "exact":
-            if lacking := absent():
-                raise UsageError(f"no desktop here: {lacking}")
-            try:
-                find_runsc()
-            except EnvironmentFailure as failure:
-                raise UsageError(f"{failure}; or name another provider in {OPTIONS}") from failure
+        """Raise UsageError if desktop_env's interpreter, a requirement of exact's desktops, or a program of the task is missing."""
+        if not check_parts():
+            return
+        if missing := [each for each in self.requirements(task) if not account.installed(each)]:
+            raise UsageError(f"task {task.id} needs {', '.join(missing)}, not installed: {_APPLICATIONS}, or leave the task out")
+
+    def requirements(self, task: Task) -> tuple[str, ...]:
+        """Return the programs of this machine that the set-up of a task starts, and Visual Studio Code if the task uses it."""
+        file = of(task)
+        started = [executable(step.parameters.get("command") or "") for step in file.config or () if step.type == "launch"]
+        ours = [each for each in started if each and ("/" not in each or each.startswith(_SYSTEM))]
+        return tuple(dict.fromkeys([*ours, *([CODE] if file.uses_code else [])]))
 
     @asynccontextmanager
     async def environments(self, config: BrowserConfig) -> AsyncIterator[EnvironmentFactory]:
         """Open the desktops. Raises UsageError if something that they need is missing."""
-        self.check(Task(id="osworld", instruction=""))
-        options, python = _options(), _python()
-        if options.provider_name != "exact":
+        ours, options, python = check_parts(), _options(), _python()
+        if not ours:
             given = {"options": msgspec.json.decode(os.environ[OPTIONS], type=dict[str, Any])}
             yield _workers("desktop_env_guest.py:DesktopEnvGuest", given, python)
             return
@@ -113,6 +120,20 @@ class OSWorld:
         ) as desktops:  # fmt: skip
             assert isinstance(desktops, SandboxedFactory)
             yield OSWorldFactory(desktops, judges())
+
+
+def check_parts() -> bool:
+    """Return whether desktops of exact are chosen. Raises UsageError if a part that each task needs is missing."""
+    _python()
+    if _options().provider_name != "exact":
+        return False
+    if lacking := absent():
+        raise UsageError(f"no desktop here: {lacking}")
+    try:
+        find_runsc()
+    except EnvironmentFailure as failure:
+        raise UsageError(f"{failure}; or name another provider in {OPTIONS}") from failure
+    return True
 
 
 def judges() -> WorkerFactory:

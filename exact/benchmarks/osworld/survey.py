@@ -32,7 +32,6 @@ REASONS = (
 )  # fmt: skip
 """Requirements of tasks, by the types of steps and getters that need it. The first that fits counts."""
 _SETTINGS = "chrome://"
-_CODE = {"vscode", "vs_code"}
 _PACKAGES = {"compare_audios": "librosa", "compare_image_text": "easyocr"}
 
 
@@ -51,7 +50,7 @@ def reason(task: OSWorldTask) -> str:
     evaluator = task.evaluator
     if not task.possible and not task.config:
         return HERE
-    if _CODE & set(task.related_apps) and task.possible:
+    if task.uses_code:
         return "Visual Studio Code, which Debian has not"
     results = [each for part in (evaluator.result, evaluator.expected) for each in _each(part)]
     kinds = {step.type for step in (*(task.config or ()), *evaluator.postconfig)} | {each.type for each in results}

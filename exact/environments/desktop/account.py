@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -51,6 +52,9 @@ _VALUES = {("org.gnome.desktop.screensaver", "lock-enabled"): "false", ("org.gno
 _DCONF = "[D-BUS Service]\nName=ca.desrt.dconf\nExec=/usr/libexec/dconf-service\n"
 
 _CHROMIUM = "/usr/lib/chromium/chromium"
+_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/games:/usr/sbin:/sbin"
+_PROGRAMS = {"google-chrome": _CHROMIUM, "gnome-terminal": "python3", "nautilus": "pcmanfm"}
+"""Programs of this machine behind the user's commands, if they have another name."""
 _TERMINAL = Path(__file__).parent / "vm" / "terminal.py"
 _COMMANDS = {
     "google-chrome": """#!/bin/sh
@@ -60,6 +64,8 @@ exec "$(dirname "$0")/chrome" --user-data-dir="$HOME/.config/google-chrome" --pa
 """,
     "vlc": '#!/bin/sh\nexec /usr/bin/vlc --no-qt-privacy-ask "$@"\n',
     "gimp": '#!/bin/sh\nexec /usr/bin/gimp --no-splash "$@"\n',
+    "xdg-open": '#!/bin/sh\n/usr/bin/xdg-open "$@" </dev/null >/dev/null 2>&1 &  # it returns at once there\n',
+    "nautilus": '#!/bin/sh\nexec /usr/bin/pcmanfm "$@"\n',
     "gnome-terminal": f'#!/bin/sh\nexec /usr/bin/python3 {_TERMINAL} "$@"\n',
     # Nobody in the sandbox may become root: a program that asks for it runs as the user, if it gives the password.
     "sudo": """#!/bin/sh
@@ -102,6 +108,11 @@ esac
     "python3": '#!/bin/sh\nexec /usr/bin/python3 "$@"\n',
 }
 """Commands that OSWorld's machines have under other names, or in another way, than Debian."""
+
+
+def installed(program: str) -> bool:
+    """Return whether this machine has the program that the user starts by a command."""
+    return shutil.which(_PROGRAMS.get(program, program), path=_PATH) is not None
 
 
 @contextmanager
@@ -150,6 +161,6 @@ def initial_values() -> list[list[str]]:
 def variables(commands: Path) -> dict[str, str]:
     """Return the environment variables specific to this user. `commands`: folder of the user's commands."""
     return {
-        "PATH": f"{commands}:/usr/local/bin:/usr/bin:/bin:/usr/games:/usr/sbin:/sbin", "USER": NAME, "LOGNAME": NAME,
+        "PATH": f"{commands}:{_PATH}", "USER": NAME, "LOGNAME": NAME,
         "XDG_RUNTIME_DIR": str(RUNTIME), "XDG_CURRENT_DESKTOP": "ubuntu:GNOME", "SHELL": "/bin/bash",
     }  # fmt: skip

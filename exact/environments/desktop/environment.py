@@ -215,16 +215,19 @@ class Desktop:
         return bool(actions) and any(event.name == "fail" for event in self._events(self._space.parse(actions[-1])))
 
     def command(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Serve a host that sets a task up: `streams`, as in `vm.streams`; `settle` and `faults`, as in `vm.machine`. Raises UsageError."""
+        """Serve a host that sets a task up and judges it. Raises UsageError.
+
+        `streams`: see `vm.document.Streams`; `settle`: `vm.machine.Machine`; `faults`: `vm.commands.StepFaults`.
+        """
         self._kept = None
         if self._vm is None or self._streams is None:
             raise UsageError("this desktop serves no machine of OSWorld: give vm_port")
         if name == "streams":
             return self._streams.exchange(**arguments)
         if name == "settle":
-            return {"settled": self._vm.machine.settle(**arguments)}
+            return self._vm.machine.settle(**arguments)
         if name == "faults":
-            return {"faults": self._vm.machine.faults()}
+            return {"faults": self._vm.machine.faults.take(**arguments)}
         raise UsageError(f"a desktop has no command {name}")
 
     def close(self) -> None:

@@ -20,6 +20,7 @@ from exact.environments.sandbox.factory import SandboxedFactory
 from exact.environments.sandbox.runsc import find_runsc
 from exact.errors import EnvironmentFailure
 from tests.benchmarks.osworld.test_format import item
+from tests.environments.desktop.applications import needs_gtk
 
 JUDGE = """
 import json
@@ -43,12 +44,16 @@ class Judge:
             file.write(name + "\\n")
         machine = "http://" + ":".join(arguments["address"].split(":")[:2])
         for step in arguments["task"]["config"]:
-            asked = Request(machine + "/setup/execute", json.dumps(step["parameters"]).encode(), {"Content-Type": "application/json"})
-            try:
-                urlopen(asked).close()
-            except HTTPError:
-                pass
-        return {"text": "0.0"}
+            given = json.dumps(step["parameters"]).encode()
+            self.ask(Request(machine + "/setup/" + step["type"], given, {"Content-Type": "application/json"}))
+        return {}
+
+    def ask(self, request):
+        try:
+            with urlopen(request) as answer:
+                return answer.read()
+        except HTTPError:
+            return None
 """
 
 
@@ -63,6 +68,11 @@ def log(tmp_path: Path) -> Path:
         pytest.skip(lack)
     (tmp_path / "judge.py").write_text(JUDGE)
     return tmp_path / "log"
+
+
+def step(kind: str, command: object, **more: object) -> dict[str, object]:
+    """Return a step of a set-up that has a command."""
+    return {"type": kind, "parameters": {"command": command, **more}}
 
 
 def asked(log: Path) -> list[str]:
@@ -92,9 +102,24 @@ async def test_a_task_is_set_up_once_and_later_resets_are_forks_of_that_state(lo
 
 
 async def test_a_step_of_a_set_up_that_the_desktop_failed_is_a_failure_and_no_start(log: Path) -> None:
-    command = ["python", "-c", "import pyautogui; pyautogui.press('no such key')"]
-    task = parse(item(config=[{"type": "execute", "parameters": {"command": command}}]), "here").task("os")
+    steps = {
+        "no such key": step("execute", ["python", "-c", "import pyautogui; pyautogui.press('no such key')"]),
+        r"execute: .*No such file or directory: 'absent'": step("execute", ["absent"]),
+        "launch: absent cannot be started: No such file": step("launch", ["absent"]),
+        "launch: sh -c .* died of SIGSEGV": step("launch", ["sh", "-c", "kill -SEGV $$"]),
+        "launch: sh -c .* ended with status 3": step("launch", ["sh", "-c", "exit 3"]),
+        "activate_window: Window Absent not found": {"type": "activate_window", "parameters": {"window_name": "Absent"}},
+    }
     async with opened(log) as environments, environments.open(simulation=True) as environment:
-        with pytest.raises(EnvironmentFailure, match=r"^the desktop failed a step of the set-up: .*no such key"):
-            await environment.reset(task)
-        assert not environments.ready
+        for said, failing in steps.items():
+            with pytest.raises(EnvironmentFailure, match=f"^the desktop failed a step of the set-up: .*{said}"):
+                await environment.reset(parse(item(config=[failing]), "here").task("os"))
+        assert (environments.ready, asked(log)) == ({}, ["set_up"] * len(steps)), "a broken set-up is not kept for the next attempt"
+
+
+async def test_a_step_that_executes_a_terminal_or_opens_a_folder_does_not_wait_for_its_end(log: Path) -> None:
+    needs_gtk()
+    steps = [step("execute", ["gnome-terminal"]), {"type": "activate_window", "parameters": {"window_name": "Terminal"}}]
+    task = parse(item(config=[*steps, step("execute", ["xdg-open", "/home/user/Documents"])]), "here").task("os")
+    async with opened(log) as environments, environments.open(simulation=True) as environment:
+        assert "$" in (await environment.reset(task)).text, "it would have been refused after two minutes"

@@ -115,3 +115,57 @@ def test_a_desktop_that_does_not_start_says_why(script: str, tmp_path: Path) -> 
     (tmp_path / "lib" / "host.py").write_text("import json; print(json.dumps({'error': 'no runsc found'}))")
     done = run(f"{script}\nwith p.open_desktop_env() as env: pass")
     assert done.stderr.splitlines()[-1] == "osworld_provider.ProviderError: the desktop of exact: no runsc found"
+
+
+STEPS = """
+import logging
+from osworld_judge import EnvironmentFailure, Judge
+
+logger = logging.getLogger("desktopenv.setup")
+
+class Controller:
+    def _execute_setup(self, command):
+        logger.error("Attempt 1: retrying")
+        logger.info("Command executed: %s", command)
+
+    def _command_setup(self, **given):
+        self._execute_setup(**given)
+
+    def _launch_setup(self, command):
+        logger.error("Failed to launch: %s", command)
+
+    def _open_setup(self, path):
+        raise ValueError(f"no window for {path}")
+
+class Env:
+    def __init__(self, answers):
+        self.answers, self.setup_controller = answers, Controller()
+
+    def reset(self, task_config):
+        for step in task_config["config"] if self.answers else ():
+            getattr(self.setup_controller, f"_{step['type']}_setup")(**step["parameters"])
+
+def set_up(*steps, answers=True):
+    judge = Judge((8, 6))
+    judge._open = lambda address: Env(answers)
+    try:
+        print(judge.command("set_up", {"task": {"config": steps}, "address": ""}))
+    except EnvironmentFailure as failure:
+        print(failure)
+
+run = {"type": "command", "parameters": {"command": "ls"}}
+set_up(run, run)
+set_up(run, {"type": "launch", "parameters": {"command": "code"}}, run)
+set_up({"type": "open", "parameters": {"path": "a.txt"}})
+set_up(run, answers=False)
+"""
+
+
+def test_a_step_whose_failure_desktop_env_only_logs_is_a_failure_with_its_reason(script: str) -> None:
+    done = run(script + STEPS)
+    assert done.stdout.splitlines() == [
+        "{}",
+        "step 2 of 3 of the set-up, launch, failed: Failed to launch: code",
+        "step 1 of 1 of the set-up, open, failed: no window for a.txt",
+        "desktop_env carried out 0 of 1 steps of the set-up: the machine does not answer",
+    ], done.stderr

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from exact.benchmarks.open import check_environments
+from exact.benchmarks.osworld.format import parse
 from exact.benchmarks.osworld.suite import OSWorld
-from exact.config import BrowserConfig
+from exact.config import BrowserConfig, Config
 from exact.errors import InfrastructureError, UsageError
 from exact.task import Outcome
 from tests.benchmarks.osworld.test_format import item
@@ -103,3 +105,15 @@ async def test_missing_requirements_are_reported(suite: OSWorld, monkeypatch: py
     assert OSWorld().ids() == ()
     with pytest.raises(UsageError, match="set EXACT_OSWORLD to the folder"):
         OSWorld().task("osworld/chrome/0a")
+
+
+async def test_a_program_that_a_task_needs_is_missed_before_anything_begins(suite: OSWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("exact.benchmarks.osworld.suite.check_parts", lambda: True)
+    monkeypatch.setattr("exact.environments.desktop.account.installed", lambda program: program != "code")
+    chrome, code = suite.task("osworld/chrome/0a"), parse(item(id="0c", related_apps=["vs_code"]), "here").task("vs_code")
+    check_environments((chrome,), Config())
+    for tasks in ((chrome, code), (code, chrome)):
+        with pytest.raises(UsageError, match=r"^task osworld/vs_code/0c\?seed=0 needs code, not installed: .*Visual Studio Code"):
+            check_environments(tasks, Config())
+    impossible = parse(item(related_apps=["vs_code"], config=None, evaluator={"func": "infeasible"}), "here").task("vs_code")
+    check_environments((impossible,), Config())

@@ -6,8 +6,10 @@ Runs in the virtual environment of desktop_env. The machine is a desktop of exac
 from __future__ import annotations
 
 import json
+import logging
 import math
 import tempfile
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -18,6 +20,62 @@ else:
     from guest_parts import ActionError
     from osworld_provider import AbsentPackage, AttachedProvider, prepare, provided
     from osworld_resolve import unresolved
+
+
+_LOGGER = "desktopenv.setup"
+"""Logger of desktop_env's steps."""
+
+
+class EnvironmentFailure(Exception):
+    """A step of a set-up that failed. The host raises its own error of this name."""
+
+
+class SetupLog(logging.Handler):
+    """What desktop_env logs about the steps of a set-up, most of whose failures it passes over.
+
+    A step has failed if it raises, or if the last thing that it logs is an error: the errors before are those of tries that it repeats.
+    """
+
+    def __init__(self, controller: Any, steps: Sequence[dict[str, Any]]) -> None:
+        """Watch the methods of a SetupController that carry out `steps`."""
+        super().__init__(logging.INFO)
+        self._total, self._begun, self._inside = len(steps), 0, False
+        self._level, self._said = 0, ""
+        self.failures: list[str] = []
+        """Steps that failed, with the reasons."""
+        for kind in {step["type"] for step in steps}:
+            name = f"_{kind}_setup"
+            if method := getattr(controller, name, None):
+                setattr(controller, name, self._watched(kind, method))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._level, self._said = record.levelno, record.getMessage()
+
+    @property
+    def left(self) -> str:
+        """Statement of the steps that were not begun; empty if all were."""
+        if self._begun >= self._total:
+            return ""
+        return f"desktop_env carried out {self._begun} of {self._total} steps of the set-up: the machine does not answer"
+
+    def _watched(self, kind: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        def watched(*given: Any, **named: Any) -> Any:
+            if self._inside:  # a step that is carried out by another one
+                return method(*given, **named)
+            self._begun, self._level, self._inside = self._begun + 1, 0, True
+            label = f"step {self._begun} of {self._total} of the set-up, {kind}, failed"
+            try:
+                done = method(*given, **named)
+            except Exception as error:
+                self.failures.append(f"{label}: {error}")
+                raise
+            finally:
+                self._inside = False
+            if self._level >= logging.ERROR:
+                self.failures.append(f"{label}: {self._said}")
+            return done
+
+        return watched
 
 
 class Judge:
@@ -40,7 +98,10 @@ class Judge:
         raise ActionError("a judge has no actions")
 
     def command(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Carry out `set_up`, `evaluate`, or `resolve`, which needs no machine. Raises the errors of desktop_env."""
+        """Carry out `set_up`, `evaluate`, or `resolve`, which needs no machine.
+
+        Raises the errors of desktop_env, and EnvironmentFailure for a step of a set-up that it passes over.
+        """
         prepare()
         try:
             if name == "resolve":
@@ -55,7 +116,21 @@ class Judge:
 
     def _set_up(self, task: dict[str, Any], address: str) -> dict[str, Any]:
         self._env = self._open(address)
-        self._env.reset(task_config=task)
+        log, logger = SetupLog(self._env.setup_controller, task["config"]), logging.getLogger(_LOGGER)
+        level = logger.level
+        logger.addHandler(log)
+        logger.setLevel(logging.INFO)
+        try:
+            self._env.reset(task_config=task)
+        except Exception as error:
+            if log.failures:
+                raise EnvironmentFailure(log.failures[0]) from error
+            raise
+        finally:
+            logger.setLevel(level)
+            logger.removeHandler(log)
+        if failure := next(iter(log.failures), log.left):
+            raise EnvironmentFailure(failure)
         return {}
 
     def _evaluate(self, task: dict[str, Any], address: str, history: list[str]) -> dict[str, Any]:

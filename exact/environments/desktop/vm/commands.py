@@ -8,9 +8,11 @@ from __future__ import annotations
 import ast
 import os.path
 import shlex
+import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -22,16 +24,57 @@ _SECONDS = 120.0
 """Seconds that a command may take."""
 _PROGRAM = "import pyautogui"
 _POLL = 0.1
+_FAULTS = 8
+"""Maximum number of faults of each kind that are kept, because a user's script never reads them."""
 
 Json = dict[str, Any]
+
+
+class StepFaults:
+    """Failures of the steps that a host asked for, until it reads them: `desktop_env` itself continues after such answers.
+
+    In an evaluation an agent may have made a step impossible, such as to activate a window that the agent closed, so only a failure of the
+    desktop counts there. In a set-up each refused step counts, and each program that was launched and has failed.
+    """
+
+    def __init__(self) -> None:
+        self._broken, self._refused = deque[str](maxlen=_FAULTS), deque[str](maxlen=_FAULTS)
+        self._launched: list[tuple[str, subprocess.Popen[bytes]]] = []
+
+    def broke(self, reason: str) -> None:
+        """Note a failure of the desktop itself."""
+        self._broken.append(reason)
+
+    def refused(self, reason: str) -> None:
+        """Note a step that was answered by an error."""
+        self._refused.append(reason)
+
+    def launched(self, command: str, process: subprocess.Popen[bytes]) -> None:
+        """Note a program that was launched. It has failed if it ends by a signal or with an error."""
+        self._launched.append((command, process))
+
+    def take(self, *, setup: bool) -> list[str]:
+        """Return the failures since the last call, at most a few of each kind. `setup`: see the class."""
+        found = [*self._broken, *((*self._refused, *self._ended()) if setup else ())]
+        self._broken.clear()
+        self._refused.clear()
+        return found
+
+    def _ended(self) -> Iterator[str]:
+        for command, process in self._launched:
+            status = process.poll() or 0
+            if status < 0:
+                yield f"launch: {command} died of {signal.Signals(-status).name}"
+            elif status:
+                yield f"launch: {command} ended with status {status}"
 
 
 class Commands:
     """Runs commands in a session. Programs of pyautogui are carried out as input events, and are not run."""
 
-    def __init__(self, session: Session, perform: Callable[[str], None]) -> None:
+    def __init__(self, session: Session, perform: Callable[[str], None], faults: StepFaults) -> None:
         """`perform`: carries out a program of pyautogui. Raises ActionError if it holds anything else."""
-        self._session, self._perform = session, perform
+        self._session, self._perform, self._faults = session, perform, faults
 
     def execute(self, given: Json) -> tuple[Json, int]:
         """Run a command to its end. Return the answer and its HTTP status."""
@@ -66,11 +109,12 @@ class Commands:
         """Start an application and return at once."""
         command, _ = self._command(given)
         words = ["/bin/sh", "-c", command] if isinstance(command, str) else list(command)
+        name = command if isinstance(command, str) else shlex.join(command)
         try:
-            self._session.spawn(words)
+            self._faults.launched(name, self._session.spawn(words))
         except OSError as error:
             return f"{words[0]} cannot be started: {error.strerror}", 500
-        return f"{command if isinstance(command, str) else ' '.join(command)} launched successfully", 200
+        return f"{name} launched successfully", 200
 
     def run_python(self, code: str) -> Json:
         """Run Python code in a process of the session."""

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from exact.environments.desktop.accessibility import HUGE, Accessibility, ObjectCall, Ref, property_of, visible_cells
+from exact.environments.desktop.screen import TopLevelWindow
 
 _NAMESPACE = "https://accessibility.ubuntu.example.org/ns/"
 NAMESPACES = {
@@ -288,6 +289,14 @@ def commands(folder: Path = _ENTRIES) -> frozenset[str]:
     return frozenset(found - {""})
 
 
+def titles(window: TopLevelWindow) -> list[str]:
+    """Return the title of a window, and that which OSWorld's tasks expect, if it differs."""
+    theirs = window.title
+    for ours, name in _NAMES.items():
+        theirs = theirs.replace(ours, name)
+    return list(dict.fromkeys([window.title, theirs]))
+
+
 def opens_window(command: str | Sequence[str]) -> bool:
     """Return whether a command starts an application that opens a window."""
     return program(command) in commands()
@@ -295,9 +304,13 @@ def opens_window(command: str | Sequence[str]) -> bool:
 
 def program(command: str | Sequence[str]) -> str:
     """Return the name of the program that a command starts. Empty if it cannot be read."""
+    return Path(executable(command)).name
+
+
+def executable(command: str | Sequence[str]) -> str:
+    """Return the program that a command starts, as it is written there. Empty if it cannot be read."""
     try:
         words = shlex.split(command) if isinstance(command, str) else list(command)
     except ValueError:
         return ""
-    first = next((word for word in words if "=" not in word and word not in ("env", "exec", "nohup")), "")
-    return Path(first).name
+    return next((word for word in words if "=" not in word and word not in ("env", "exec", "nohup")), "")

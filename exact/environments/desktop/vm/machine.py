@@ -7,7 +7,6 @@ import platform
 import subprocess
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -22,20 +21,18 @@ from exact.environments.desktop.screen import Screen, TopLevelWindow
 from exact.environments.desktop.session import Session
 from exact.environments.desktop.settle import changes, settle
 from exact.environments.desktop.tree import DesktopTree, Seen
-from exact.environments.desktop.vm.commands import Commands, Json
-from exact.environments.desktop.vm.document import accessibility_xml, opens_window, terminal_text
+from exact.environments.desktop.vm.commands import Commands, Json, StepFaults
+from exact.environments.desktop.vm.document import accessibility_xml, opens_window, terminal_text, titles
 from exact.errors import ActionError, EnvironmentFailure
 
 _OPENED_SECONDS = 60.0
 """Seconds within which an opened file must show a window, unless the request states another limit."""
 _REST_SECONDS, _WAIT_SECONDS, _SILENT_SECONDS, _ENDED_SECONDS = 3.0, 1.0, 40.0, 3.0
 _POLL = 0.1
-_FAULTS = 8
-"""Maximum number of failures that are kept for `faults`, which a user's script never reads."""
+_REFUSED = 400
+"""Least status of an answer that is an error."""
 T = TypeVar("T")
 _WALLPAPER, _PICTURE = ("gsettings",), ("org.gnome.desktop.background", "picture-uri")
-
-
 _OPENS = 'press "Alt+Control+t"'
 """The shortcut that opens a terminal."""
 
@@ -46,6 +43,14 @@ class VmReply(NamedTuple):
     body: bytes
     status: int = 200
     kind: str = "application/json"
+
+    @property
+    def reason(self) -> str:
+        """The reason that an answer in JSON or in words gives for its status."""
+        if self.kind != "application/json":
+            return self.body.decode("utf-8", "replace")
+        said = json.loads(self.body)
+        return str(said.get("message") or said.get("error") or said)
 
 
 class VmRequest(NamedTuple):
@@ -68,8 +73,8 @@ class Machine:
         self._tree = DesktopTree(self._bus, str, self._screen.popup)
         self._lock = threading.Lock()
         self._recording: subprocess.Popen[bytes] | None = None
-        self._faults: deque[str] = deque(maxlen=_FAULTS)
-        self.commands = Commands(session, self.perform)
+        self.faults = StepFaults()
+        self.commands = Commands(session, self.perform, self.faults)
         post = (
             self.execute, self.execute_with_verification, self.run_python, self.run_bash_script, self.launch, self.upload,
             self.download_file, self.open_file, self.activate_window, self.close_window, self.change_wallpaper, self.file,
@@ -78,7 +83,7 @@ class Machine:
         )  # fmt: skip
         get = (self.screenshot, self.accessibility, self.terminal, self.platform, self.cursor_position)
         self.routes: dict[tuple[str, str], Route] = {("POST", f"/{each.__name__}"): self._noting(each) for each in post}
-        self.routes |= {("POST", f"/setup/{each.__name__}"): self._noting(each) for each in post}
+        self.routes |= {("POST", f"/setup/{each.__name__}"): self._noting(each, step=True) for each in post}
         self.routes |= {("GET", f"/{each.__name__}"): self._noting(each) for each in get}
 
     def close(self) -> None:
@@ -88,29 +93,30 @@ class Machine:
         with suppress(EnvironmentFailure):  # the display is gone
             self._screen.close()
 
-    def faults(self) -> list[str]:
-        """Return the reasons of requests that failed since the last call, at most a few: `desktop_env` passes over such answers."""
-        found = list(self._faults)
-        self._faults.clear()
-        return found
-
     def perform(self, program: str) -> None:
         """Carry out a program of pyautogui as input events. Raises ActionError and EnvironmentFailure."""
         try:
             self._perform(program)
         except ActionError as error:
-            self._faults.append(str(error))
+            self.faults.broke(str(error))
             raise
 
-    def _noting(self, route: Route) -> Route:
-        """Return a route whose failures are kept for `faults`."""
+    def _noting(self, route: Route, *, step: bool = False) -> Route:
+        """Return a route whose failures are noted in `faults`. `step`: whether desktop_env's steps of a set-up ask for it."""
 
         def noted(request: VmRequest) -> VmReply:
             try:
-                return route(request)
+                reply = route(request)
             except EnvironmentFailure as error:
-                self._faults.append(str(error))
+                self.faults.broke(str(error))
                 raise
+            except (OSError, ValueError) as error:
+                if step:
+                    self.faults.refused(f"{route.__name__}: {error}")
+                raise
+            if step and reply.status >= _REFUSED:
+                self.faults.refused(f"{route.__name__}: {reply.reason} (status {reply.status})")
+            return reply
 
         return noted
 
@@ -163,14 +169,17 @@ class Machine:
             self._appears(before)
         return text_reply(said, status)
 
-    def settle(self, seconds: float, starts: bool) -> bool:
-        """Wait until nothing changes, and, if an application `starts`, until there is a window. Return False if it takes longer."""
+    def settle(self, seconds: float, starts: bool) -> dict[str, bool]:
+        """Wait until nothing changes, and, if an application `starts`, until there is a window.
+
+        seconds: most seconds to wait. Return `settled`, False if it takes longer, and `windows`, whether there is a window.
+        """
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             with self._lock, suppress(Silent):
                 if self._rest(left) and (self._screen.windows() or not starts) and not changes(self._bus, self._screen, _WAIT_SECONDS):
-                    return True
-        return False
+                    break
+        return {"settled": left > 0, "windows": bool(self._windows())}
 
     def upload(self, request: VmRequest) -> VmReply:
         if "file_path" not in request.fields or "file_data" not in request.files:
@@ -351,8 +360,8 @@ class Machine:
             return text_reply("window_name required", 400)
         for window in self._windows():
             with self._lock:
-                titles = [".".join(self._screen.class_of(window))] if request.fields.get("by_class") else [window.title]
-            if any(title == name if strict else name.lower() in title.lower() for title in titles):
+                named = [".".join(self._screen.class_of(window))] if request.fields.get("by_class") else titles(window)
+            if any(each == name if strict else name.lower() in each.lower() for each in named):
                 do(window)
                 return text_reply(f"Window {done} successfully")
         return text_reply(f"Window {name} not found", 404)

@@ -185,11 +185,41 @@ def start(command: list[str], folder: str) -> int:
     return fd
 
 
+def leave() -> int:
+    """Go on in a child process, without the command's output. The command itself ends once the window is shown.
+
+    So does the terminal of GNOME, which a step of a set-up waits for. Return the descriptor that `shown` writes to.
+    """
+    reading, writing = os.pipe()
+    if os.fork():
+        os.close(writing)
+        os._exit(0 if os.read(reading, 1) else 1)
+    os.close(reading)
+    return writing
+
+
+def shown(writing: int) -> None:
+    """Let the command end."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for output in (0, 1, 2):
+        os.dup2(nowhere, output)
+    os.write(writing, b"1")
+    os.close(writing)
+
+
 def main(words: list[str]) -> None:
     """Open the window and serve it until the shell ends."""
+    writing = leave()
     at = words.index("--") if "--" in words else len(words)
     folder = next((word.partition("=")[2] for word in words[:at] if word.startswith("--working-directory=")), "")
-    Terminal(words[at + 1 :] or ["/bin/bash"], folder)
+    window = Terminal(words[at + 1 :] or ["/bin/bash"], folder)
+
+    def first(*_: Any) -> bool:
+        window.disconnect(handler)
+        shown(writing)
+        return False
+
+    handler = window.connect("map-event", first)
     Gtk.main()
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
 from exact.environments.desktop.accessibility import Silent
 from exact.environments.desktop.pyautogui import read_pyautogui
+from exact.environments.desktop.screen import TopLevelWindow
+from exact.environments.desktop.vm.commands import StepFaults
+from exact.environments.desktop.vm.document import titles
 from exact.environments.desktop.vm.machine import Machine, _up_to_openings
 
 
@@ -36,3 +41,23 @@ def test_a_program_waits_where_it_opens_a_terminal() -> None:
     parts = list(_up_to_openings(read_pyautogui(program, (1920, 1080))))
     assert [[event.name for event in part] for part in parts] == [["press"], ["type", "press"]]
     assert not list(_up_to_openings(()))
+
+
+def test_a_step_that_an_agent_may_have_made_impossible_counts_in_a_set_up_alone() -> None:
+    faults = StepFaults()
+    with subprocess.Popen(["false"]) as ended:
+        faults.launched("false", ended)
+    faults.refused("no such window")
+    assert faults.take(setup=False) == []
+    faults.refused("no such window")
+    faults.broke("the display broke")
+    assert faults.take(setup=True) == ["the display broke", "no such window", "launch: false ended with status 1"]
+
+
+def window(id: int, pid: int, title: str = "") -> TopLevelWindow:
+    return TopLevelWindow(id, pid, title, (0, 0, 9, 9))
+
+
+def test_a_window_of_chromium_has_the_title_that_tasks_expect_too() -> None:
+    assert titles(window(1, 1, "New Tab - Chromium")) == ["New Tab - Chromium", "New Tab - Google Chrome"]
+    assert titles(window(1, 1, "Terminal")) == ["Terminal"]

@@ -63,7 +63,7 @@ SOLUTIONS: dict[str, tuple[str, ...]] = {
     "os/13584542": (
         *_TERMINAL, 'click <menuitem "Edit">', 'until "Preferences"', 'click <menuitem "Preferences">', 'until "Initial columns"',
         'fill <spinbutton "Initial columns"> "132"', 'fill <spinbutton "Initial rows"> "43"', 'click <button "Save">', "wait",
-        'press "Alt+F4"', "wait",
+        'press "Alt+F4"',
     ),
     "multi_apps/937087b6": typed("xdg-mime default vlc.desktop $(grep -o 'video/[^;]*' /usr/share/applications/vlc.desktop)"),
     "multi_apps/f8369178": typed("gsettings set org.gnome.desktop.interface gtk-theme Orchis"),
@@ -75,33 +75,32 @@ SOLUTIONS: dict[str, tuple[str, ...]] = {
     ),
     "chrome/2ad9387a": (
         *at("chrome://bookmarks", "Organize"), 'click <button "Organize">', 'until "Add new folder"', 'click <menuitem "Add new folder">',
-        'until "Add folder"', 'fill <textbox "Name"> "Favorites"', 'click <button "Save">', 'until "Bookmark list"', "wait", "wait",
+        'until "Add folder"', 'fill <textbox "Name"> "Favorites"', 'click <button "Save">', 'until "Bookmark list"',
     ),
     "chrome/2ae9ba84": (
-        *at("chrome://settings/manageProfile", "Name your"), 'fill <textbox "Name"> "Thomas"', 'press "Tab"', "wait", "wait",
+        *at("chrome://settings/manageProfile", "Name your"), 'fill <textbox "Name"> "Thomas"', 'press "Tab"',
     ),
     "chrome/99146c54": (
-        *at("chrome://settings/content/siteData", "Default behavior"), 'click <radio "Delete data sites have*">', "wait", "wait",
+        *at("chrome://settings/content/siteData", "Default behavior"), 'click <radio "Delete data sites have*">',
     ),
-    "chrome/12086550": (*at("chrome://password-manager/passwords", "Saved passwords"), "wait"),
+    "chrome/12086550": at("chrome://password-manager/passwords", "Saved passwords"),
     "chrome/9656a811": (
-        *at("chrome://settings/security", "Enhanced protection"), 'click <radio "Enhanced protection">', "wait", "wait",
+        *at("chrome://settings/security", "Enhanced protection"), 'click <radio "Enhanced protection">',
     ),
-    "gimp/7b7617bd": (*_IMAGES, 'fill <spinbutton "Sets the minimal number*"> "100"', 'press "Tab"', 'click <button "OK">', "wait"),
+    "gimp/7b7617bd": (*_IMAGES, 'fill <spinbutton "Sets the minimal number*"> "100"', 'press "Tab"', 'click <button "OK">'),
     "gimp/7767eef2": (
-        *_IMAGES, 'click <cell "Theme">', 'until "Select Theme"', 'click <cell "Light">', "wait", 'click <button "OK">', "wait",
+        *_IMAGES, 'click <cell "Theme">', 'until "Select Theme"', 'click <cell "Light">', "wait", 'click <button "OK">',
     ),
     "libreoffice_impress/ef9d12bd": (
-        'click <menuitem "View">', 'until "Slide Pane"', 'click <menuitemcheckbox "Slide Pane">', 'until "Slides View"', "wait",
+        'click <menuitem "View">', 'until "Slide Pane"', 'click <menuitemcheckbox "Slide Pane">', 'until "Slides View"',
     ),
     "vlc/8ba5ae7a": (
         *_PREFERENCES, 'click <checkbox "Input / Codecs">', 'fill <textbox "Record directory or filename"> "/home/user/Desktop"',
         'click <button "Save">',
     ),
-    "vlc/9195653c": (*_QT, 'fill <spinbutton "Maximum Volume displayed"> "200"', 'click <button "Save">', "wait"),
+    "vlc/9195653c": (*_QT, 'fill <spinbutton "Maximum Volume displayed"> "200"', 'click <button "Save">'),
     "vlc/d06f0d4d": (
         *_QT, 'fill <textbox "Define the colors of the volume slider"> "20;20;20;30;30;30;40;40;40;50;50;50"', 'click <button "Save">',
-        "wait",
     ),
     "vlc/f3977615": (
         *_PREFERENCES, 'click <checkbox "Use only one instance when started from file manager">', 'click <button "Save">',

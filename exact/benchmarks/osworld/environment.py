@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from exact.action import Action, ActionSpace
-from exact.benchmarks.osworld.format import SetupStep, of
+from exact.benchmarks.osworld.format import OSWorldTask, SetupStep, of
 from exact.environments.base import Capabilities, EnvironmentFactory, Snapshot, Transition
 from exact.environments.desktop.factory import desktop_factory
 from exact.environments.desktop.vm.document import opens_window
@@ -39,6 +39,17 @@ _SECONDS, _TIMES = 60.0, 5
 """Most seconds until an application is there and nothing changes, and how often they may pass: GIMP queries plug-ins at its first start."""
 _CALL_SECONDS = _SECONDS * _TIMES
 """Seconds after which a call counts as hung."""
+SETTLE_SECONDS = 20.0
+"""Seconds that OSWorld's own runner waits before it judges."""
+_BUSY_SECONDS = 30.0
+"""Most seconds more until a state is judged that does not come to rest, such as that of a player."""
+_CHROME, _CONFIG = "~/.config/google-chrome", "~/.config"
+_SETTINGS = (
+    f"{_CHROME}/Local State",
+    *(f"{_CHROME}/Default/{name}" for name in ("Preferences", "Secure Preferences", "Bookmarks", "Cookies", "History")),
+    *(f"{_CONFIG}/{path}" for path in ("vlc/vlcrc", "dconf/user", "mimeapps.list", "libreoffice/4/user/registrymodifications.xcu")),
+)
+"""Files of settings, which getters read without naming them in a task."""
 
 
 class OSWorldEnvironment:
@@ -120,12 +131,19 @@ class OSWorldEnvironment:
             raise EnvironmentFailure("there is no task to judge: reset first")
         history = [_FINAL.get(text.partition(" ")[0], text) for text in outcome.actions]
         async with self._desktop.copy() as fork:
+            if history[-1:] != [_FINAL["fail"]] and of(self._task).possible:
+                await self._settle(fork, of(self._task))
             said = await self._ask(fork, "evaluate", task=of(self._task).handed(), history=history[-1:])
         raw = float(str(said["text"]))
         return Score(value=min(1.0, max(0.0, raw)), success=raw == 1.0, raw=raw)
 
     async def close(self) -> None:
         await self._around.aclose()
+
+    async def _settle(self, desktop: SandboxedWorker, task: OSWorldTask) -> None:
+        """Wait until what a task's evaluator reads is at rest: applications write some settings many seconds after they have changed."""
+        least = self._factory.settle_seconds
+        await desktop.command("settle", seconds=least + _BUSY_SECONDS, least=least, files=(*task.files, *_SETTINGS))
 
     async def _ask(self, desktop: SandboxedWorker, command: str, **arguments: object) -> dict[str, object]:
         """Let the judge do something with a desktop. Raises EnvironmentFailure, also if the desktop failed one of its steps."""
@@ -157,9 +175,9 @@ def _shows(step: SetupStep) -> bool:
 class OSWorldFactory:
     """Opens environments, and forks of their snapshots."""
 
-    def __init__(self, desktops: SandboxedFactory, judges: EnvironmentFactory) -> None:
-        """`judges`: opens workers with the guest `osworld_judge.py`."""
-        self._desktops, self.judges = desktops, judges
+    def __init__(self, desktops: SandboxedFactory, judges: EnvironmentFactory, settle_seconds: float = SETTLE_SECONDS) -> None:
+        """`judges`: opens workers with the guest `osworld_judge.py`. `settle_seconds`: fewest seconds before a state is judged."""
+        self._desktops, self.judges, self.settle_seconds = desktops, judges, settle_seconds
         self.tasks: dict[str, Task | None] = {}
         """Tasks by the ids of snapshots."""
         self.ready: dict[str, Snapshot] = {}

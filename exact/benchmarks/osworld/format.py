@@ -7,7 +7,8 @@ getters and the metrics. This module reports errors that would otherwise appear 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,6 +18,8 @@ from exact.benchmarks.ids import join
 from exact.errors import UsageError
 from exact.task import Task
 
+_PATH = re.compile(r"(?:~|\$HOME|/home/user)/[^\s\"'`|;&<>()*?\[\]]+")
+"""A path in the home folder within a command."""
 CODE = "code"
 """Program of Visual Studio Code."""
 _USING_CODE = {"vscode", "vs_code"}
@@ -79,6 +82,14 @@ class OSWorldTask(_TaskPart, frozen=True, kw_only=True):
         """Whether the task can be done, in Visual Studio Code."""
         return self.possible and not _USING_CODE.isdisjoint(self.related_apps)
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Paths of the machine that the evaluator names: files that it fetches, and paths of the home folder in its commands."""
+        evaluator = self.raw.get("evaluator", {})
+        texts = list(_texts([evaluator.get("result"), evaluator.get("expected")]))
+        named = [each for text in texts for each in _PATH.findall(text)]
+        return tuple(dict.fromkeys([*(text for text in texts if text.startswith(("/", "~/")) and "\n" not in text), *named]))
+
     def handed(self) -> dict[str, Any]:
         """Return the `task_config` for `DesktopEnv.reset`: the file, with an empty `config` in place of null."""
         return {**self.raw, "config": self.raw.get("config") or []}
@@ -115,6 +126,14 @@ def _without_empty(item: object) -> object:
         return item
     looks = {name: _absent(evaluator[name]) for name in ("result", "expected") if name in evaluator}
     return {**item, "evaluator": {**evaluator, **looks}}
+
+
+def _texts(said: object) -> Iterator[str]:
+    """Yield the texts in plain data."""
+    if isinstance(said, str):
+        yield said
+    for each in said.values() if isinstance(said, dict) else said if isinstance(said, list) else ():
+        yield from _texts(each)
 
 
 def _absent(said: object) -> object:

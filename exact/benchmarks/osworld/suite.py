@@ -10,13 +10,13 @@ import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 import exact.environments.adapters.guests
 from exact.benchmarks.ids import split
-from exact.benchmarks.osworld.environment import OSWorldFactory
+from exact.benchmarks.osworld.environment import SETTLE_SECONDS, OSWorldFactory
 from exact.benchmarks.osworld.format import CODE, collection, index, of, read
 from exact.config import BrowserConfig
 from exact.environments.base import EnvironmentFactory
@@ -54,6 +54,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Folder of downloaded files. Empty: one for each environment, deleted with it."""
     screen_size: tuple[int, int] = (1920, 1080)
     """Width and height in pixels. Set-ups and tasks click points of the default."""
+    settle_seconds: Annotated[float, msgspec.Meta(ge=0, le=60)] = SETTLE_SECONDS
+    """Fewest seconds before a state is judged, on desktops of exact. Default: those of OSWorld's runner."""
 
 
 class OSWorld:
@@ -110,7 +112,8 @@ class OSWorld:
         """Open the desktops. Raises UsageError if something that they need is missing."""
         ours, options, python = check_parts(), _options(), _python()
         if not ours:
-            given = {"options": msgspec.json.decode(os.environ[OPTIONS], type=dict[str, Any])}
+            passed = msgspec.json.decode(os.environ[OPTIONS], type=dict[str, Any])
+            given = {"options": {name: value for name, value in passed.items() if name != "settle_seconds"}}
             yield _workers("desktop_env_guest.py:DesktopEnvGuest", given, python)
             return
         width, height = options.screen_size
@@ -119,7 +122,7 @@ class OSWorld:
             limit=config.snapshots << 20,
         ) as desktops:  # fmt: skip
             assert isinstance(desktops, SandboxedFactory)
-            yield OSWorldFactory(desktops, judges())
+            yield OSWorldFactory(desktops, judges(), options.settle_seconds)
 
 
 def check_parts() -> bool:

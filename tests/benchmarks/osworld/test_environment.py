@@ -19,12 +19,14 @@ from exact.environments.process.worker import EnvironmentSpec, WorkerFactory
 from exact.environments.sandbox.factory import SandboxedFactory
 from exact.environments.sandbox.runsc import find_runsc
 from exact.errors import EnvironmentFailure
+from exact.task import Outcome
 from tests.benchmarks.osworld.test_format import item
 from tests.environments.desktop.applications import needs_gtk
 
 JUDGE = """
 import json
 from urllib.error import HTTPError
+from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
 class Judge:
@@ -43,6 +45,9 @@ class Judge:
         with open(self.log, "a") as file:
             file.write(name + "\\n")
         machine = "http://" + ":".join(arguments["address"].split(":")[:2])
+        if name == "evaluate":
+            path = urlencode({"file_path": arguments["task"]["evaluator"]["result"]["path"]}).encode()
+            return {"text": str(float(self.ask(Request(machine + "/file", path)) == b"done\\n"))}
         for step in arguments["task"]["config"]:
             given = json.dumps(step["parameters"]).encode()
             self.ask(Request(machine + "/setup/" + step["type"], given, {"Content-Type": "application/json"}))
@@ -81,11 +86,11 @@ def asked(log: Path) -> list[str]:
 
 
 @asynccontextmanager
-async def opened(log: Path) -> AsyncIterator[OSWorldFactory]:
+async def opened(log: Path, settle_seconds: float = 0.0) -> AsyncIterator[OSWorldFactory]:
     judges = WorkerFactory(EnvironmentSpec(f"{log.parent / 'judge.py'}:Judge", {"log": str(log)}))
     async with desktop_factory(sandbox=True, screenshots=False, vm_port=PORT) as desktops:
         assert isinstance(desktops, SandboxedFactory)
-        yield OSWorldFactory(desktops, judges)
+        yield OSWorldFactory(desktops, judges, settle_seconds)
 
 
 async def test_a_task_is_set_up_once_and_later_resets_are_forks_of_that_state(log: Path) -> None:
@@ -123,3 +128,24 @@ async def test_a_step_that_executes_a_terminal_or_opens_a_folder_does_not_wait_f
     task = parse(item(config=[*steps, step("execute", ["xdg-open", "/home/user/Documents"])]), "here").task("os")
     async with opened(log) as environments, environments.open(simulation=True) as environment:
         assert "$" in (await environment.reset(task)).text, "it would have been refused after two minutes"
+
+
+LATE = {"func": "exact_match", "result": {"type": "vm_file", "path": "/home/user/late.txt", "dest": "late.txt"}}
+"""Evaluator that reads a file which a program of the desktop writes."""
+
+
+@pytest.mark.parametrize(
+    ("program", "settle_seconds"),
+    [("sleep 10; echo done >late.txt", 12.0), ("for each in 1 2 3 4 5; do echo >>late.txt; sleep 1; done; echo done >late.txt", 0.0)],
+)
+async def test_a_state_is_judged_once_what_its_evaluator_reads_is_written(log: Path, program: str, settle_seconds: float) -> None:
+    task = parse(item(config=[], evaluator=LATE), "here").task("os")
+    writer = item(config=[step("execute", f"({program}) >/dev/null 2>&1 &", shell=True)])
+    async with opened(log, settle_seconds) as environments, environments.open(simulation=True) as environment:
+        await environment.reset(task)
+        assert (await environment.evaluate(Outcome(actions=("stop",)))).raw == 0.0
+        await environment._ask(environment._desktop, "set_up", task=writer)
+        snapshot = await environment.snapshot()
+        assert (await environment.evaluate(Outcome(actions=("stop",)))).success
+        async with environments.fork(snapshot, simulation=True) as fork:
+            assert (await fork.evaluate(Outcome(actions=("stop",)))).success

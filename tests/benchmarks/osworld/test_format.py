@@ -89,3 +89,11 @@ def test_a_checkout_s_tasks_are_found(tmp_path: Path) -> None:
     (tmp_path / "test_all.json").write_text("[1]")
     with pytest.raises(UsageError, match=r"test_all\.json is no index"):
         collection(tmp_path)
+
+
+def test_the_files_that_an_evaluator_reads_are_known() -> None:
+    command = "cat ~/notes.txt | grep -c x; stat '/home/user/Desktop/b' \"$HOME/c\""
+    getters = [{"type": "vm_file", "path": "/home/user/a b.docx"}, {"type": "vm_command_line", "command": ["bash", "-c", command]}]
+    made = parse(item(evaluator={"func": ["f", "g"], "result": getters, "expected": [None, {"type": "rule", "rules": {}}]}), "x.json")
+    assert set(made.files) >= {"/home/user/a b.docx", "~/notes.txt", "/home/user/Desktop/b", "$HOME/c"}
+    assert parse(item(evaluator={"func": "infeasible"}), "x.json").files == ()

@@ -133,6 +133,10 @@ class Commands:
         text = Template(text).safe_substitute(self._session.env)
         return Path(str(self._session.home) + text[1:]) if text == "~" or text.startswith("~/") else Path(text)
 
+    def stamps(self, paths: Sequence[str]) -> list[tuple[int, int] | None]:
+        """Return the time of the last change and the size of each path; None for one that cannot be read."""
+        return [_stamp(self.path(each)) for each in paths]
+
     def tree(self, folder: Path) -> Json:
         """Return the names below a folder."""
         try:
@@ -167,6 +171,14 @@ class Commands:
             cwd=self.path(folder) if folder else self._session.home, stdin=subprocess.DEVNULL, check=False,
         )  # fmt: skip
         return {"status": "success", "output": done.stdout, "error": done.stderr, "returncode": done.returncode}
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
 
 
 def _program(command: str | Sequence[str], shell: bool) -> str | None:

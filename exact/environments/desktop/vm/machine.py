@@ -29,6 +29,8 @@ _OPENED_SECONDS = 60.0
 """Seconds within which an opened file must show a window, unless the request states another limit."""
 _REST_SECONDS, _WAIT_SECONDS, _SILENT_SECONDS, _ENDED_SECONDS = 3.0, 1.0, 40.0, 3.0
 _POLL = 0.1
+_WRITTEN_SECONDS = 2.0
+"""Seconds without a change after which a file counts as written."""
 _REFUSED = 400
 """Least status of an answer that is an error."""
 T = TypeVar("T")
@@ -169,15 +171,21 @@ class Machine:
             self._appears(before)
         return text_reply(said, status)
 
-    def settle(self, seconds: float, starts: bool) -> dict[str, bool]:
-        """Wait until nothing changes, and, if an application `starts`, until there is a window.
+    def settle(self, seconds: float, starts: bool = False, least: float = 0.0, files: Sequence[str] = ()) -> dict[str, bool]:
+        """Wait until nothing is reported or drawn, and files have not changed for a moment.
 
-        seconds: most seconds to wait. Return `settled`, False if it takes longer, and `windows`, whether there is a window.
+        seconds: most seconds to wait. starts: whether an application starts, so that there must be a window. least: fewest seconds to wait.
+        files: paths of the machine. Return `settled`, False if it takes longer, and `windows`, whether there is a window.
         """
-        end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0:
+        begin = changed = time.monotonic()
+        stamps = self.commands.stamps(files)
+        while (left := begin + seconds - time.monotonic()) > 0:
             with self._lock, suppress(Silent):
-                if self._rest(left) and (self._screen.windows() or not starts) and not changes(self._bus, self._screen, _WAIT_SECONDS):
+                idle = self._rest(left) and not changes(self._bus, self._screen, min(left, _WAIT_SECONDS))
+                if (found := self.commands.stamps(files)) != stamps:
+                    changed, stamps = time.monotonic(), found
+                now, ready = time.monotonic(), not starts or bool(self._screen.windows())
+                if idle and ready and now - begin >= least and (not files or now - changed >= _WRITTEN_SECONDS):
                     break
         return {"settled": left > 0, "windows": bool(self._windows())}
 

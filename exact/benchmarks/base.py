@@ -93,6 +93,15 @@ class RequiringSuite(EquippedSuite, Protocol):
 
 
 @runtime_checkable
+class ActionSuite(Protocol):
+    """A suite whose action space the user chooses, so that some policies cannot act in it."""
+
+    def check_policy(self, kind: str) -> None:
+        """Raise UsageError, with the way out, if a policy of this kind has nothing to propose in the chosen action space."""
+        ...
+
+
+@runtime_checkable
 class RewardedSuite(Protocol):
     """A suite whose raw figure (`Score.raw`) has several published readings. An attempt without a figure counts 0 in each."""
 

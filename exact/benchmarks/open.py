@@ -64,7 +64,7 @@ def resource_of(task: Task, *, benchmark: bool = True) -> str:
 
 
 def check_environments(tasks: Iterable[Task], config: Config, *, benchmark: bool = True) -> None:
-    """Check that the environments of tasks can be opened here, without starting or writing anything.
+    """Check that the environments of tasks can be opened here and the policy can act in them, without starting or writing anything.
 
     `benchmark`: as in `open_environments`. Raises UsageError that names what is missing and how to get it.
     """
@@ -76,9 +76,11 @@ def check_environments(tasks: Iterable[Task], config: Config, *, benchmark: bool
             needs_browser = needs_browser or not check_own(task)
             continue
         from exact.benchmarks import registry
-        from exact.benchmarks.base import EquippedSuite
+        from exact.benchmarks.base import ActionSuite, EquippedSuite
 
         suite = registry.suite_of(task)
+        if isinstance(suite, ActionSuite):
+            suite.check_policy(config.policy.kind)
         if isinstance(suite, EquippedSuite):
             suite.check(task)
         needs_browser = needs_browser or suite.name in _IN_BROWSER

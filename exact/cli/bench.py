@@ -175,7 +175,7 @@ def bench(
         if dry_run:
             from exact.cli.dry_run import describe_bench
 
-            echo(describe_bench(plan, configs, out or Path("runs", "bench-N"), money))
+            echo(describe_bench(plan, configs, out or Path("runs", "bench-N"), money, here=engine == "local"))
             return 0
         folder = create(plan, configs, out)
     bounds = ResourceLimits(memory=memory, cores=cores, environments=environments, hang=hang, pause=pause)

@@ -224,6 +224,7 @@ def checks() -> list[HealthCheck]:
         _sandbox(),
         _desktop(),
         _browsergym(),
+        _osworld(),
         *_resources(),
         _run_directory(Path("runs")),
     ]
@@ -336,6 +337,13 @@ def _browsergym() -> HealthCheck:
         return HealthCheck(name="browsergym", ok=True, found=str(browsergym_python()), fix=fix, required=False)
     except ExactError as error:
         return HealthCheck(name="browsergym", ok=False, found=str(error).removesuffix(f": {fix}"), fix=fix, required=False)
+
+
+def _osworld() -> HealthCheck:
+    from exact.benchmarks.osworld.suite import inspect
+
+    found, fix = inspect()
+    return HealthCheck(name="osworld", ok=not fix, found=found, fix=fix, required=False)
 
 
 def _resources() -> Iterator[HealthCheck]:

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from exact.agents.roles import roles
+from exact.benchmarks.open import DECLARED, check_environments
 from exact.config import Config
 from exact.errors import UsageError
 from exact.models.open import model_for
@@ -27,17 +30,20 @@ _MOST_NAMED = 50
 _BEGIN = "Dry run: nothing was called or written."
 
 
-def describe(tasks: tuple[Task, ...], config: Config, out: Path) -> str:
-    """Return the plan of a run in aligned lines. The last line gives the reason if the run would be refused."""
-    return f"{_BEGIN} At worst:\n{_rows(tasks, config, out)}"
+def describe(tasks: tuple[Task, ...], config: Config, out: Path, *, benchmark: bool) -> str:
+    """Return the plan of a run in aligned lines. The last line gives the reason if the run would be refused.
+
+    `benchmark`: whether the tasks are those of a suite.
+    """
+    return f"{_BEGIN} At worst:\n{_rows(tasks, config, out, benchmark=benchmark, here=True)}"
 
 
-def describe_bench(plan: Plan, configs: Sequence[Config], out: Path, money: float | None) -> str:
+def describe_bench(plan: Plan, configs: Sequence[Config], out: Path, money: float | None, *, here: bool) -> str:
     """Return the plan of each agent of a benchmark, and the most that all attempts may cost together.
 
-    `money`: cap in US dollars, or None.
+    `money`: cap in US dollars, or None. `here`: whether attempts run on this machine, whose environments are checked then.
     """
-    parts = [_rows(plan.tasks, config, out / "agents" / config.name) for config in configs]
+    parts = [_rows(plan.tasks, config, out / "agents" / config.name, benchmark=not plan.own, here=here) for config in configs]
     limits = [config.limits.money if roles(config) else 0.0 for config in configs]
     sums = [money] if money is not None else []
     sums += [] if None in limits else [len(plan.tasks) * sum(each or 0.0 for each in limits)]
@@ -45,7 +51,7 @@ def describe_bench(plan: Plan, configs: Sequence[Config], out: Path, money: floa
     return f"{_BEGIN} {counted(len(plan.pairs), 'attempt')}, {most}. At worst:\n" + "\n\n".join(parts)
 
 
-def _rows(tasks: tuple[Task, ...], config: Config, out: Path) -> str:
+def _rows(tasks: tuple[Task, ...], config: Config, out: Path, *, benchmark: bool, here: bool) -> str:
     limits, n = config.limits, len(tasks)
     names = [task.id for task in tasks[:5]] + ([f"... and {n - 5} more"] if n > 5 else [])
     models = [_called(config, role) for role in roles(config)]
@@ -63,11 +69,16 @@ def _rows(tasks: tuple[Task, ...], config: Config, out: Path) -> str:
         ("time", _cap(limits.seconds, n, unit=" s")),
     ]
     concealed, _ = conceal(tasks, Config(), {})  # a terminal, or the log of a job, shows no password that stands in a site file
+    if benchmark:  # the private part of a suite's task is its set-up and its evaluator, which no user wrote
+        shown = [{key: value for key, value in task.private.items() if key in DECLARED} for task in concealed]
+        concealed = tuple(msgspec.structs.replace(task, private=each) for task, each in zip(concealed, shown, strict=True))
     found = named(Config(), concealed)
     rows += [("uses", str(each)) for each in found[:_MOST_NAMED]]
     rows += [("uses", f"and {len(found) - _MOST_NAMED:,} more: see the file of tasks")] if len(found) > _MOST_NAMED else []
     try:
         check_models(config)
+        if here:
+            check_environments(tasks, config, benchmark=benchmark)
     except UsageError as error:
         rows.append(("refused", f"this run would not start: {error}"))
     return "\n".join(f"  {name:12} {text}" for name, text in rows)

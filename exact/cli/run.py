@@ -114,7 +114,7 @@ def run(
         from exact.cli.dry_run import describe
         from exact.cli.partners import looked_at
 
-        echo(describe(selected, config, out or Path("runs", f"{config.name}-N")))
+        echo(describe(selected, config, out or Path("runs", f"{config.name}-N"), benchmark=not own_site))
         if own_site and (seen := looked_at(selected, config)):
             echo(seen)
         return 0

@@ -99,6 +99,7 @@ def test_json_says_the_same(browser: Path, capsys: pytest.CaptureFixture[str]) -
         "dot",
         "desktop",
         "browsergym",
+        "osworld",
     }
 
 

@@ -191,3 +191,40 @@ def _json(path: Path) -> Any:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
     except ValueError as error:
         raise UsageError(f"{path} is not JSON: {error}") from error
+
+
+OFFLINE: Mapping[str, tuple[str, ...]] = {
+    "chrome": (
+        "bb5e4c0d-f964-439c-97b6-bdb9747de3f4", "2ad9387a-65d8-4e33-ad5b-7580065a27ca", "2ae9ba84-3a0d-4d4c-8338-3a1478dc5fe3",
+        "480bcfea-d68f-4aaa-a0a9-2589ef319381", "3720f614-37fd-4d04-8a6b-76f54f8c222d", "99146c54-4f37-4ab8-9327-5f3291665e1e",
+        "12086550-11c0-466b-b367-1d9e75b3910e", "93eabf48-6a27-4cb6-b963-7d5fe1e0d3a9", "ae78f875-5b98-4907-bbb5-9c737fc68c03",
+        "9656a811-9b5b-4ddf-99c7-5117bcef0626",
+    ),
+    "gimp": (
+        "7b7617bd-57cc-468e-9c91-40c4ec2bcb3d", "7767eef2-56a3-4cea-8c9f-48c070c7d65b", "e19bd559-633b-4b02-940f-d946248f088e",
+        "fbb548ca-c2a6-4601-9204-e39a2efc507b",
+    ),
+    "libreoffice_calc": (
+        "2bd59342-0664-4ccb-ba87-79379096cc08",
+    ),
+    "libreoffice_impress": (
+        "ef9d12bd-bcee-4ba0-a40e-918400f43ddf",
+    ),
+    "multi_apps": (
+        "937087b6-f668-4ba6-9110-60682ee33441", "6d72aad6-187a-4392-a4c4-ed87269c51cf", "69acbb55-d945-4927-a87b-8480e1a5bb7e",
+        "48d05431-6cd5-4e76-82eb-12b60d823f7d", "2373b66a-092d-44cb-bfd7-82e86e7a3b4d", "e1fc0df3-c8b9-4ee7-864c-d0b590d3aa56",
+        "f8369178-fafe-40c2-adc4-b9b08a125456", "3c8f201a-009d-4bbe-8b65-a6f8b35bb57f",
+    ),
+    "os": (
+        "94d95f96-9699-4208-98ba-3c3119edf9c2", "bedcedc4-4d72-425e-ad62-21960b11fe0d", "ec4e3f68-9ea4-4c18-a5c9-69f89d1178b3",
+        "a462a795-fdc7-4b23-b689-e8b6df786b78", "f9be0997-4b7c-45c5-b05c-4612b44a6118", "28cc3b7e-b194-4bc9-8353-d04c0f4d56d2",
+        "b6781586-6346-41cd-935a-a6b1487918fc", "b3d4a89c-53f2-4d6b-8b6a-541fb5d205fa", "a4d98375-215b-4a4d-aee9-3d4370fccc41",
+        "13584542-872b-42d8-b299-866967b5c3ef", "c288e301-e626-4b98-a1ab-159dcb162af5", "4783cc41-c03c-4e1b-89b4-50658f642bd5",
+    ),
+    "vlc": (
+        "8ba5ae7a-5ae5-4eab-9fcc-5dd4fe3abf89", "9195653c-f4aa-453d-aa95-787f6ccfaae9", "d06f0d4d-2cd5-4ede-8de9-598629438c6e",
+        "5ac2891a-eacd-4954-b339-98abba077adb", "f3977615-2b45-4ac5-8bba-80c17dbe2a37", "cb130f0d-d36f-4302-9838-b3baf46139b6",
+        "7882ed6e-bece-4bf0-bada-c32dc1ddae72",
+    ),
+}  # fmt: skip
+"""Tasks whose set-up and evaluator ask for nothing outside the machine and whose applications Debian has, by domain."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import os
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,7 +18,7 @@ import msgspec
 import exact.environments.adapters.guests
 from exact.benchmarks.ids import split
 from exact.benchmarks.osworld.environment import SETTLE_SECONDS, OSWorldFactory
-from exact.benchmarks.osworld.format import CODE, collection, index, of, read
+from exact.benchmarks.osworld.format import CODE, OFFLINE, collection, index, of, read
 from exact.config import BrowserConfig
 from exact.environments.base import EnvironmentFactory
 from exact.environments.desktop import account
@@ -30,6 +31,7 @@ from exact.environments.sandbox.factory import SandboxedFactory
 from exact.environments.sandbox.runsc import find_runsc
 from exact.errors import EnvironmentFailure, UsageError, unknown
 from exact.task import Task
+from exact.text import counted
 from exact.version import environment_for, set_up
 
 FOLDER, PYTHON, OPTIONS = "EXACT_OSWORLD", "EXACT_OSWORLD_PYTHON", "EXACT_OSWORLD_OPTIONS"
@@ -37,6 +39,8 @@ FOLDER, PYTHON, OPTIONS = "EXACT_OSWORLD", "EXACT_OSWORLD_PYTHON", "EXACT_OSWORL
 _OURS = Path(__file__).parents[3] / ".bench" / "venvs" / "osworld" / "bin" / "python"
 _GUESTS = Path(exact.environments.adapters.guests.__file__).parent
 _APPLICATIONS = f"{set_up('--osworld', 'use apt-get')} for what Debian has (Visual Studio Code comes from its publisher)"
+_ON_ELEMENTS = ("learned", "lexical", "random")
+"""Policies without a language model."""
 _SYSTEM = ("/usr/", "/bin/")
 """Folders of this machine's programs, which desktops show. Others are of the desktop."""
 _TIMEOUTS = GuestTimeouts(open=900.0, reset=900.0, step=300.0, evaluate=900.0, close=60.0)
@@ -76,13 +80,19 @@ class OSWorld:
         return tuple(self._found)
 
     def lists(self) -> Mapping[str, Sequence[str]]:
-        """Return the lists by domain, `osworld/@chrome`, and those of the checkout's indices: `osworld/@offline` of `test_offline.json`."""
+        """Return the lists by domain, `osworld/@chrome`, and those of the checkout's indices: `osworld/@all` of `test_all.json`.
+
+        `@offline` has the tasks that need nothing outside the machine, unless the checkout has an index `test_offline.json` of its own.
+        """
         found: dict[str, list[str]] = {}
         for id in self._found:
             found.setdefault(id.split("/")[1], []).append(id)
         for path in sorted(_folder().glob("test_*.json")) if self._found else ():
             ids = [f"osworld/{domain}/{id}" for domain, names in index(path).items() for id in names]
             found.setdefault(path.stem.removeprefix("test_"), [id for id in ids if id in self._found])
+        offline = [id for domain, names in OFFLINE.items() for name in names if (id := f"osworld/{domain}/{name}") in self._found]
+        if offline:
+            found.setdefault("offline", offline)
         return found
 
     def task(self, id: str) -> Task:
@@ -106,6 +116,13 @@ class OSWorld:
         started = [executable(step.parameters.get("command") or "") for step in file.config or () if step.type == "launch"]
         ours = [each for each in started if each and ("/" not in each or each.startswith(_SYSTEM))]
         return tuple(dict.fromkeys([*ours, *([CODE] if file.uses_code else [])]))
+
+    def check_policy(self, kind: str) -> None:
+        """Raise UsageError if a policy acts on elements, and the chosen actions are on none."""
+        chosen = _options()
+        if kind in _ON_ELEMENTS and chosen.provider_name == "exact" and chosen.action_space != "elements":
+            way = f"""set {OPTIONS}='{{"action_space": "elements"}}'"""
+            raise UsageError(f"policy.kind {kind} proposes actions on elements, and the actions here are {chosen.action_space}: {way}")
 
     @asynccontextmanager
     async def environments(self, config: BrowserConfig) -> AsyncIterator[EnvironmentFactory]:
@@ -137,6 +154,21 @@ def check_parts() -> bool:
     except EnvironmentFailure as failure:
         raise UsageError(f"{failure}; or name another provider in {OPTIONS}") from failure
     return True
+
+
+def inspect() -> tuple[str, str]:
+    """Return what is here for the tasks or is missing, and the way to get what is missing; empty if nothing is."""
+    suite = OSWorld()
+    try:
+        if not (ids := suite.ids()):
+            raise UsageError(f"no tasks: set {FOLDER} to the folder evaluation_examples of a checkout of OSWorld")
+        needed = Counter(each for id in ids for each in suite.requirements(suite.task(id))) if check_parts() else Counter[str]()
+    except UsageError as error:
+        found, _, way = str(error).rpartition(": ")
+        return found, way
+    lacking = ", ".join(f"{each} ({counted(number, 'task')})" for each, number in needed.items() if not account.installed(each))
+    found = f"{counted(len(ids), 'task')} in {_folder()}"
+    return (f"{found}; not installed: {lacking}", _APPLICATIONS) if lacking else (found, "")
 
 
 def judges() -> WorkerFactory:

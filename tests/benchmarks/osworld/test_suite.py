@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from exact.benchmarks import registry
 from exact.benchmarks.open import check_environments
-from exact.benchmarks.osworld.format import parse
-from exact.benchmarks.osworld.suite import OSWorld
-from exact.config import BrowserConfig, Config
+from exact.benchmarks.osworld.format import OFFLINE, parse
+from exact.benchmarks.osworld.suite import OSWorld, inspect
+from exact.cli.main import main
+from exact.config import BrowserConfig, Config, PolicyConfig
 from exact.errors import InfrastructureError, UsageError
 from exact.task import Outcome
 from tests.benchmarks.osworld.test_format import item
@@ -117,3 +119,48 @@ async def test_a_program_that_a_task_needs_is_missed_before_anything_begins(suit
             check_environments(tasks, Config())
     impossible = parse(item(related_apps=["vs_code"], config=None, evaluator={"func": "infeasible"}), "here").task("vs_code")
     check_environments((impossible,), Config())
+
+
+@pytest.mark.parametrize("policy", ["learned", "lexical"])
+def test_an_agent_that_acts_on_elements_is_refused_without_them(suite: OSWorld, policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EXACT_OSWORLD_OPTIONS", "{}")
+    config = Config(policy=PolicyConfig(kind=policy))
+    with pytest.raises(UsageError, match=r"proposes actions on elements, and the actions here are pyautogui: set .*action_space.*elements"):
+        check_environments((suite.task("osworld/chrome/0a"),), config)
+    suite.check_policy("llm")
+    monkeypatch.setenv("EXACT_OSWORLD_OPTIONS", '{"action_space": "elements"}')
+    suite.check_policy(policy)
+
+
+def test_the_offline_tasks_are_known_without_an_index(suite: OSWorld, tmp_path: Path) -> None:
+    assert "offline" not in suite.lists()
+    known = OFFLINE["os"][0]
+    path = tmp_path / "examples" / "os" / f"{known}.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps(item(id=known)))
+    assert OSWorld().lists()["offline"] == [f"osworld/os/{known}"]
+    assert sum(map(len, OFFLINE.values())) == len({(domain, id) for domain, ids in OFFLINE.items() for id in ids}) == 43
+
+
+def test_a_dry_run_checks_what_a_run_checks_and_shows_no_evaluator(
+    suite: OSWorld, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(registry.suites()._suites, "osworld", suite)
+    monkeypatch.setenv("EXACT_OSWORLD_PYTHON", "/nowhere/python")
+    arguments = ("osworld/chrome/0a", "--set", "policy.kind=learned", "--set", "search.algorithm=mcts")
+    assert main(["run", *arguments, "--dry-run"]) == 0
+    said = capsys.readouterr().out
+    assert "compare_docx_files" not in said and "gold.docx" not in said
+    assert "this run would not start: there is no /nowhere/python" in said
+    assert main(["run", *arguments]) == 2
+    assert "there is no /nowhere/python" in capsys.readouterr().err
+
+
+def test_doctor_says_what_the_tasks_lack(suite: OSWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert inspect()[1] == "" and inspect()[0].startswith("1 task in ")
+    monkeypatch.setattr("exact.benchmarks.osworld.suite.check_parts", lambda: True)
+    monkeypatch.setattr("exact.environments.desktop.account.installed", lambda program: False)
+    found, fix = inspect()
+    assert found.endswith("not installed: google-chrome (1 task)") and "Visual Studio Code" in fix
+    monkeypatch.delenv("EXACT_OSWORLD")
+    assert inspect() == ("no tasks", "set EXACT_OSWORLD to the folder evaluation_examples of a checkout of OSWorld")

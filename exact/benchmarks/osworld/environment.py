@@ -3,7 +3,8 @@
 A desktop in gVisor for a process that is not exact's: `python -m exact.benchmarks.osworld.environment WIDTH HEIGHT`.
 
 Each line of stdin is a request, `{"op": "save", "name": "..."}` or `revert`; each line of stdout is its answer, with the `ports` of the
-desktop's server, Chromium and VLC, or with an `error`. The first line of stdout answers the start. The end of stdin ends the desktop.
+desktop's server, Chromium and VLC, which stay the same, or with an `error`. The first line of stdout answers the start. The end of stdin
+ends the desktop.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from exact.environments.base import Capabilities, EnvironmentFactory, Snapshot, 
 from exact.environments.desktop.factory import desktop_factory
 from exact.environments.desktop.vm.document import opens_window
 from exact.environments.desktop.vm.server import PORT
-from exact.environments.desktop.vm.tunnel import open_tunnel
+from exact.environments.desktop.vm.tunnel import listening, open_tunnel
 from exact.environments.process.worker import Worker
 from exact.errors import EnvironmentFailure, ExactError
 from exact.observation import Observation
@@ -231,13 +232,15 @@ async def serve(width: int, height: int) -> None:
     async with (
         desktop_factory(sandbox=True, width=width, height=height, actions="pyautogui", vm_port=PORT) as environments,
         environments.open(simulation=True) as desktop,
+        AsyncExitStack() as stack,
     ):
+        doors = stack.enter_context(listening(len(PORTS)))
         assert isinstance(desktop, Worker)
         await desktop.reset(BLANK)
         saved: dict[str, Snapshot] = {"init_state": await desktop.snapshot()}
         said: dict[str, object] = {}
         while True:
-            async with open_tunnel(desktop, PORTS) as tunnel:
+            async with open_tunnel(desktop, PORTS, doors) as tunnel:
                 _say({"ports": tunnel.ports, **said})
                 line = await lines.readline()
             if not line:

@@ -127,7 +127,7 @@ class OSWorld:
     @asynccontextmanager
     async def environments(self, config: BrowserConfig) -> AsyncIterator[EnvironmentFactory]:
         """Open the desktops. Raises UsageError if something that they need is missing."""
-        ours, options, python = check_parts(), _options(), _python()
+        ours, options, python = check_parts(), _options(), desktop_env_python()
         if not ours:
             passed = msgspec.json.decode(os.environ[OPTIONS], type=dict[str, Any])
             given = {"options": {name: value for name, value in passed.items() if name != "settle_seconds"}}
@@ -144,7 +144,7 @@ class OSWorld:
 
 def check_parts() -> bool:
     """Return whether desktops of exact are chosen. Raises UsageError if a part that each task needs is missing."""
-    _python()
+    desktop_env_python()
     if _options().provider_name != "exact":
         return False
     if lacking := absent():
@@ -174,7 +174,7 @@ def inspect() -> tuple[str, str]:
 def judges() -> WorkerFactory:
     """Return a factory of workers that set tasks up and judge them: `osworld_judge.py`. Raises UsageError."""
     options = _options()
-    return _workers("osworld_judge.py:Judge", {"size": options.screen_size, "cache": options.cache_dir}, _python())
+    return _workers("osworld_judge.py:Judge", {"size": options.screen_size, "cache": options.cache_dir}, desktop_env_python())
 
 
 def _folder() -> Path:
@@ -188,7 +188,7 @@ def _options() -> Options:
         raise UsageError(f"{OPTIONS} cannot be read: {error}: write a JSON object") from error
 
 
-def _python() -> Path:
+def desktop_env_python() -> Path:
     """Return desktop_env's interpreter. Raises UsageError."""
     named = os.environ.get(PYTHON)
     path = Path(named).expanduser() if named else _OURS

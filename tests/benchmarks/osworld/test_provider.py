@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,8 +11,11 @@ from pathlib import Path
 import pytest
 
 import exact.environments.adapters.guests
+from exact.benchmarks.osworld.suite import FOLDER, check_parts, desktop_env_python
+from exact.errors import UsageError
 
 GUESTS = Path(exact.environments.adapters.guests.__file__).parent
+PAGE = Path(exact.__file__).parents[1] / "docs" / "benchmarks" / "osworld.md"
 DESKTOP_ENV = """
 import easyocr
 from desktop_env.evaluators.metrics import basic_os
@@ -169,3 +173,16 @@ def test_a_step_whose_failure_desktop_env_only_logs_is_a_failure_with_its_reason
         "step 1 of 1 of the set-up, open, failed: no window for a.txt",
         "desktop_env carried out 0 of 1 steps of the set-up: the machine does not answer",
     ], done.stderr
+
+
+@pytest.mark.skipif(FOLDER not in os.environ, reason=f"OSWorld's tasks are not here: {FOLDER} names their folder")
+def test_the_script_of_the_page_runs_word_for_word_with_the_real_package(tmp_path: Path) -> None:
+    try:
+        check_parts()
+    except UsageError as error:
+        pytest.skip(str(error))
+    (tmp_path / "evaluation_examples").symlink_to(Path(os.environ[FOLDER]).expanduser().resolve())
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.S)
+    variables = {**os.environ, "PYTHONPATH": str(GUESTS), "EXACT_PYTHON": sys.executable}
+    done = subprocess.run([desktop_env_python(), "-c", blocks[0]], cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=600)
+    assert [float(line) for line in done.stdout.splitlines() if re.fullmatch(r"[01](\.0)?", line)] == [1.0, 0.0], done.stderr

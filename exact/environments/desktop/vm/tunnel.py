@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+import socket
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from itertools import count
 from typing import Any, Protocol
@@ -112,17 +113,26 @@ class PortTunnel:
         return bool(sent or found.received or found.ended or opened)
 
 
-@asynccontextmanager
-async def open_tunnel(worker: CommandedGuest, ports: Sequence[int]) -> AsyncIterator[PortTunnel]:
-    """Lead free ports of this machine's loopback to ports of a guest while the block runs.
+@contextmanager
+def listening(number: int) -> Iterator[tuple[socket.socket, ...]]:
+    """Listen on so many free ports of this machine's loopback. A connection that is made while no tunnel is open waits for the next one."""
+    with ExitStack() as stack:
+        yield tuple(stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(number))
 
-    No other call of the worker may be made while there are connections. Raises EnvironmentFailure at the end if the guest was lost.
+
+@asynccontextmanager
+async def open_tunnel(worker: CommandedGuest, ports: Sequence[int], doors: Sequence[socket.socket] = ()) -> AsyncIterator[PortTunnel]:
+    """Lead ports of this machine's loopback to ports of a guest while the block runs.
+
+    `doors`: sockets of `listening`, one for each port, which stay open; by default new ones. No other call of the worker may be made while
+    there are connections. Raises EnvironmentFailure at the end if the guest was lost.
     """
     tunnel, servers = PortTunnel(worker), list[asyncio.Server]()
     pump = asyncio.ensure_future(tunnel.pump())
     try:
-        for port in ports:
-            servers.append(await asyncio.start_server(partial(tunnel.accept, port), "127.0.0.1", 0))
+        with ExitStack() as stack:
+            for port, door in zip(ports, doors or stack.enter_context(listening(len(ports))), strict=True):
+                servers.append(await asyncio.start_server(partial(tunnel.accept, port), sock=door.dup()))
         tunnel.ports = tuple(int(server.sockets[0].getsockname()[1]) for server in servers)
         yield tunnel
     finally:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from exact.environments.desktop.vm.document import Streams
-from exact.environments.desktop.vm.tunnel import open_tunnel
+from exact.environments.desktop.vm.tunnel import listening, open_tunnel
 from exact.errors import EnvironmentFailure
 
 
@@ -100,3 +100,15 @@ async def test_a_connection_that_is_left_open_ends_with_the_tunnel() -> None:
         assert await heard(reader) == b""
         writer.close()
     assert not guest.streams._open
+
+
+async def test_the_next_tunnel_has_the_same_ports_and_answers_a_connection_that_was_made_before_it() -> None:
+    guest = Guest()
+    async with echo() as port:
+        with listening(1) as doors:
+            async with open_tunnel(guest, (port,), doors) as tunnel:
+                before = tunnel.ports
+                assert await say(before[0], b"one\n") == b"ONE\n"
+            waiting = asyncio.ensure_future(say(before[0], b"two\n"))
+            async with open_tunnel(guest, (port,), doors) as tunnel:
+                assert (tunnel.ports, await waiting) == (before, b"TWO\n")

@@ -289,6 +289,19 @@ def commands(folder: Path = _ENTRIES) -> frozenset[str]:
     return frozenset(found - {""})
 
 
+class Opening:
+    """Whether a window has opened since this object was made. The X server gives the id of a window that has closed to another one."""
+
+    def __init__(self, windows: Sequence[TopLevelWindow]) -> None:
+        self._before = {(each.id, each.pid) for each in windows}
+
+    def seen(self, windows: Sequence[TopLevelWindow]) -> bool:
+        """Return whether one of the present windows is new. Call it often: what closes and comes back between two calls is not noticed."""
+        now = {(each.id, each.pid) for each in windows}
+        self._before &= now
+        return bool(now - self._before)
+
+
 def titles(window: TopLevelWindow) -> list[str]:
     """Return the title of a window, and that which OSWorld's tasks expect, if it differs."""
     theirs = window.title

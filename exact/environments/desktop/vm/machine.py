@@ -22,7 +22,7 @@ from exact.environments.desktop.session import Session
 from exact.environments.desktop.settle import changes, settle
 from exact.environments.desktop.tree import DesktopTree, Seen
 from exact.environments.desktop.vm.commands import Commands, Json, StepFaults
-from exact.environments.desktop.vm.document import accessibility_xml, opens_window, terminal_text, titles
+from exact.environments.desktop.vm.document import Opening, accessibility_xml, opens_window, terminal_text, titles
 from exact.errors import ActionError, EnvironmentFailure
 
 _OPENED_SECONDS = 60.0
@@ -125,7 +125,7 @@ class Machine:
     def _perform(self, program: str) -> None:
         with self._lock:
             for events in _up_to_openings(read_pyautogui(program, self._screen.size, self._screen.pointer())):
-                before = {window.id for window in self._screen.windows()}
+                before = Opening(self._screen.windows())
                 seen = self._look() if any(event.name == "type" for event in events) else Seen((), {}, {}, {}, "")
                 act_in_turn(DesktopContext(self._screen, self._bus, seen, self._rest, self._wait), events, self._look)
                 if events[-1].key == _OPENS:
@@ -165,7 +165,7 @@ class Machine:
 
     def launch(self, request: VmRequest) -> VmReply:
         """Start a program. For an application, answer once its window is there: a click into it often follows."""
-        before = {window.id for window in self._windows()}
+        before = Opening(self._windows())
         said, status = self.commands.launch(request.fields)
         if status == 200 and opens_window(request.fields.get("command") or ""):
             self._appears(before)
@@ -327,24 +327,24 @@ class Machine:
         while (left := end - time.monotonic()) > 0:
             changes(self._bus, self._screen, left)
 
-    def _appears(self, before: set[int]) -> None:
+    def _appears(self, before: Opening) -> None:
         """Wait until there is a window that was not there before, and nothing changes."""
         process = self._session.applications[-1]
         end = time.monotonic() + _OPENED_SECONDS
         while time.monotonic() < end:
             if process.poll() is not None:  # it failed, or handed over to one that runs
                 end = min(end, time.monotonic() + _ENDED_SECONDS)
-            if any(window.id not in before for window in self._windows()):
+            if before.seen(self._windows()):
                 with self._lock:
                     self._rest()
                 return
             time.sleep(_POLL)
 
-    def _opens(self, before: set[int]) -> None:
+    def _opens(self, before: Opening) -> None:
         """Wait until there is a new window, and nothing changes: the next typed text is for it."""
         end = time.monotonic() + _OPENED_SECONDS
         while time.monotonic() < end:
-            if any(window.id not in before for window in self._screen.windows()):
+            if before.seen(self._screen.windows()):
                 self._rest()
                 return
             changes(self._bus, self._screen, _POLL)

@@ -10,7 +10,7 @@ from exact.environments.desktop.accessibility import Silent
 from exact.environments.desktop.pyautogui import read_pyautogui
 from exact.environments.desktop.screen import TopLevelWindow
 from exact.environments.desktop.vm.commands import StepFaults
-from exact.environments.desktop.vm.document import titles
+from exact.environments.desktop.vm.document import Opening, titles
 from exact.environments.desktop.vm.machine import Machine, _up_to_openings
 
 
@@ -56,6 +56,13 @@ def test_a_step_that_an_agent_may_have_made_impossible_counts_in_a_set_up_alone(
 
 def window(id: int, pid: int, title: str = "") -> TopLevelWindow:
     return TopLevelWindow(id, pid, title, (0, 0, 9, 9))
+
+
+def test_a_window_with_the_id_of_one_that_has_closed_is_new() -> None:
+    assert not Opening([window(1, 10)]).seen([window(1, 10)])
+    assert Opening([window(1, 10)]).seen([window(1, 11)]), "of another process"
+    again = Opening([window(1, 10)])
+    assert not again.seen([]) and again.seen([window(1, 10)]), "which was gone in between"
 
 
 def test_a_window_of_chromium_has_the_title_that_tasks_expect_too() -> None:

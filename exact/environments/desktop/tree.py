@@ -74,6 +74,7 @@ class _Line(NamedTuple):
     depth: int
     window: str
     box: Box | None
+    visible: bool
 
 
 class DesktopTree:
@@ -86,15 +87,19 @@ class DesktopTree:
         """
         self._bus, self._mask, self._popup = accessibility, mask, popup
         self._ids: dict[Ref | tuple[Ref, int], str] = {}
+        self._toolkits: dict[str, str] = {}
 
     def forget(self) -> None:
         self._ids.clear()
+        self._toolkits.clear()
 
     def look(self, applications: Sequence[str]) -> Seen:
         """Observe the windows of applications, given by name on the bus. Raises Silent."""
         whole = completed(self._bus, self._bus.nodes(applications), self._popup)
         boxes = self._boxes([node for each in whole.values() for node in each])
-        lines = [line for name in applications for line in _lines(whole[name], below_menu_bars(whole[name], boxes))]
+        placed = {name: below_menu_bars(whole[name], boxes) for name in applications}
+        shown = {name: shown_parts(whole[name], placed[name]) if self._toolkit(name) == _QT else placed[name] for name in applications}
+        lines = [line for name in applications for line in _lines(whole[name], placed[name], shown[name])]
         answered = _Answers(self._bus, lines)
         for line in lines:
             self._ids.setdefault(_identity(line.node), str(len(self._ids) + 1))
@@ -107,6 +112,15 @@ class DesktopTree:
             windows={id: line.window for id, line in zip(ids, lines, strict=True)},
             caret=answered.caret,
         )
+
+    def _toolkit(self, name: str) -> str:
+        """Return the toolkit of an application; empty if it does not report one."""
+        if name not in self._toolkits:
+            (answer,) = self._bus.ask([property_of((name, "/org/a11y/atspi/accessible/root"), "Application", "ToolkitName")])
+            if answer is None:
+                return ""
+            self._toolkits[name] = str(answer[0][1])
+        return self._toolkits[name]
 
     def _boxes(self, nodes: list[AccessibleNode]) -> dict[Ref, Box]:
         """Return the boxes of all visible objects."""
@@ -125,6 +139,7 @@ class DesktopTree:
             name=name.replace(_OBJECT, "").strip(),
             value=None if value is None else self._mask(value),
             states=roles.states(node.states, role),
+            visible=line.visible,
             box=line.box,
             depth=line.depth,
         )
@@ -186,8 +201,11 @@ def _questions(line: _Line) -> Iterator[tuple[str, ObjectCall]]:
         yield "number", property_of(ref, "Value", "CurrentValue")
 
 
-def _lines(nodes: list[AccessibleNode], boxes: dict[Ref, Box]) -> Iterator[_Line]:
-    """Yield the visible elements of an application in reading order, without meaningless wrappers."""
+def _lines(nodes: list[AccessibleNode], boxes: dict[Ref, Box], shown: Mapping[Ref, Box]) -> Iterator[_Line]:
+    """Yield the visible elements of an application in reading order, without meaningless wrappers.
+
+    `shown`: parts of the boxes that are in view.
+    """
     inside, known = grouped(nodes), {node.ref for node in nodes}
     tops = [node for parent, group in inside.items() if parent not in known for node in group]
 
@@ -201,7 +219,7 @@ def _lines(nodes: list[AccessibleNode], boxes: dict[Ref, Box]) -> Iterator[_Line
             if role and not _empty(node, role, inside):
                 if role == around == "cell":  # GTK reports the focus for its parts at random
                     node = node._replace(states=node.states & ~roles.FOCUSED)
-                yield _Line(node, role, depth, window, boxes.get(node.ref))
+                yield _Line(node, role, depth, window, shown.get(node.ref), node.ref in shown or node.ref not in boxes)
                 depth, around = depth + 1, role
         children = inside.get(node.ref, [])
         for child in children if node.role == roles.APPLICATION else _in_reading_order(children, boxes):
@@ -305,3 +323,34 @@ def _above(ref: Ref, parents: Mapping[Ref, Ref]) -> list[Ref]:
 
 def _moved(box: Box, down: float) -> Box:
     return Box(box.x, box.y + down, box.width, box.height) if down else box
+
+
+_QT = "Qt"
+_DRAWN_APART = roles.WINDOWS | roles.MENU | {"menu"}
+"""Roles that are drawn over the objects which hold them, as is all that a combobox holds."""
+
+
+def shown_parts(nodes: Sequence[AccessibleNode], boxes: Mapping[Ref, Box]) -> dict[Ref, Box]:
+    """Return the parts of an application's objects that lie in the objects around them. An object without such a part is left out.
+
+    Qt reports an object as showing that is scrolled out of the view around it.
+    """
+    inside, known = grouped(nodes), {node.ref for node in nodes}
+    found: dict[Ref, Box] = {}
+    waiting: list[tuple[AccessibleNode, Box | None]] = [(node, None) for node in nodes if node.parent not in known]
+    while waiting:
+        node, view = waiting.pop()
+        box, role = boxes.get(node.ref), roles.ROLES.get(node.role)
+        if box is not None and box.width >= 1 and box.height >= 1:
+            view = box if view is None or role in _DRAWN_APART else _overlap(box, view)
+            if view.width >= 1 and view.height >= 1:
+                found[node.ref] = view
+        waiting += [(child, None if role == "combobox" else view) for child in inside.get(node.ref, ())]
+    return found
+
+
+def _overlap(one: Box, other: Box) -> Box:
+    """Return the part of a rectangle in another one; without width or height if there is none."""
+    x, y = max(one.x, other.x), max(one.y, other.y)
+    right, bottom = min(one.x + one.width, other.x + other.width), min(one.y + one.height, other.y + other.height)
+    return Box(x, y, max(0.0, right - x), max(0.0, bottom - y))

@@ -11,8 +11,9 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
@@ -128,18 +129,30 @@ class Sandboxes:
 
 @asynccontextmanager
 async def open_sandboxes(*, limit: int = LIMIT, parent: Path | None = None, log: Path | None = None) -> AsyncIterator[Sandboxes]:
-    """Open sandboxes for the time of the block; none remains after it, nor after a crash.
+    """Open sandboxes for the time of the block. Neither they nor their files remain after it, or if this process is killed.
 
     `limit`: bytes of retained images. `parent`: folder for their files; by default /dev/shm if it is large enough, else the folder for
     temporary files. `log`: file to which their stderr is appended. Raises EnvironmentFailure without a usable runsc or space for images.
     """
     sandboxes = Sandboxes(find_runsc(), ScratchFolder("environments", parent or _image_folder()), limit, log)
-    atexit.register(sandboxes.abandon)
-    try:
-        yield sandboxes
-    finally:
-        await sandboxes.close()
-        atexit.unregister(sandboxes.abandon)
+    with removed_with_us(sandboxes.folder):
+        atexit.register(sandboxes.abandon)
+        try:
+            yield sandboxes
+        finally:
+            await sandboxes.close()
+            atexit.unregister(sandboxes.abandon)
+
+
+_REMOVE = 'read _; for _ in 1 2 3 4 5; do rm -rf -- "$1" && exit; sleep 0.2; done'
+"""Script that waits for the end of its input, and removes a folder. A sandbox that is about to end may still write there."""
+
+
+@contextmanager
+def removed_with_us(folder: Path) -> Iterator[None]:
+    """Let another process remove a folder when this one ends, however it ends: a script that SIGTERM ends cannot do so itself."""
+    with subprocess.Popen(["/bin/sh", "-c", _REMOVE, "sh", str(folder)], env={}, stdin=subprocess.PIPE, start_new_session=True):
+        yield
 
 
 def _image_folder() -> Path | None:

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from exact.machine import ScratchFolder
-
 OWNER = '''
 import asyncio, sys
 from pathlib import Path
@@ -57,9 +55,7 @@ def commands() -> Iterator[tuple[int, str]]:
 
 
 @pytest.mark.parametrize("signal", ["kill", "terminate"])
-def test_when_the_parent_is_killed_no_process_remains_and_the_next_start_removes_the_images(
-    runsc: str, tmp_path: Path, signal: str
-) -> None:
+def test_when_the_parent_is_killed_no_process_and_no_image_remains(runsc: str, tmp_path: Path, signal: str) -> None:
     with subprocess.Popen([sys.executable, "-c", OWNER, tmp_path], stdout=subprocess.PIPE, text=True) as owner:
         assert owner.stdout and owner.stdout.readline() == "ready\n"
         assert len([pid for pid in alive(str(tmp_path)) if pid != owner.pid]) >= 4
@@ -68,5 +64,4 @@ def test_when_the_parent_is_killed_no_process_remains_and_the_next_start_removes
     while alive(str(tmp_path)):
         assert time.monotonic() < end
         time.sleep(0.02)
-    ScratchFolder("environments", tmp_path).close()
     assert list(tmp_path.iterdir()) == []

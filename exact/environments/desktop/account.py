@@ -56,6 +56,10 @@ _PATH = "/usr/local/bin:/usr/bin:/bin:/usr/games:/usr/sbin:/sbin"
 _PROGRAMS = {"google-chrome": _CHROMIUM, "gnome-terminal": "python3", "nautilus": "pcmanfm"}
 """Programs of this machine behind the user's commands, if they have another name."""
 _TERMINAL = Path(__file__).parent / "vm" / "terminal.py"
+ICONS = ("/usr/bin/python3", str(Path(__file__).parent / "vm" / "icons.py"))
+"""Program that shows the files of `~/Desktop` behind all windows."""
+GTK = "/usr/lib/python3/dist-packages/gi"
+"""Folder of the package that this user's programs need of Debian's Python."""
 _COMMANDS = {
     "google-chrome": """#!/bin/sh
 # OSWorld's tasks end the process chrome. The desktop is in a sandbox, and Chromium needs none of its own.

@@ -6,12 +6,14 @@ import os
 import re
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from exact.action import Action
 from exact.environments.desktop.accessibility import ANSWER_SECONDS, Accessibility, Silent
+from exact.environments.desktop.account import GTK, ICONS
 from exact.environments.desktop.act import act_in_turn
 from exact.environments.desktop.grammar import SPACES, Space
 from exact.environments.desktop.pyautogui import read_pyautogui
@@ -130,7 +132,7 @@ class Desktop:
             os.utime(each, (_WRITTEN, _WRITTEN), follow_symlinks=False)
         width, height = self._screen.size
         self._screen.move(width - 1, height - 1)
-        for command in self._setup.applications:
+        for command in (*self._icons(), *self._setup.applications):
             self._start(command)
         self._over = False
         return self.observe(acted=True)
@@ -242,6 +244,10 @@ class Desktop:
         if vm:
             vm.close()
         self._session.stop()
+
+    def _icons(self) -> list[tuple[str, ...]]:
+        """Return the command that shows the icons of an OSWorld machine's desktop, if Debian's Python has GTK."""
+        return [ICONS] if self._vm is not None and self._user and Path(GTK).is_dir() else []
 
     def _start(self, command: tuple[str, ...]) -> None:
         """Start one application and wait for its window. One that is busy until then may take that long to answer."""

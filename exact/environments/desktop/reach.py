@@ -60,6 +60,8 @@ def reach(context: DesktopContext, action: Action, id: str) -> Point:
             raise ActionError(f"{action}: {describe(element)} is covered by another window: close or move that first")
         context.screen.activate(window)
         context.rest()
+        if context.screen.is_desktop(window) and _covered(context.screen, title, point):
+            raise ActionError(f"{action}: {describe(element)} is covered by another window: close or move that first")
     return point
 
 

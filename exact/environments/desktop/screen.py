@@ -202,9 +202,11 @@ class Screen:
 
     def is_splash(self, window: TopLevelWindow) -> bool:
         """Return whether a window only shows that its application is starting."""
-        with broken():
-            target = self._display.create_resource_object("window", window.id)
-            return self._atom("_NET_WM_WINDOW_TYPE_SPLASH") in self._property(target, "_NET_WM_WINDOW_TYPE")
+        return self._is_of(window, "_NET_WM_WINDOW_TYPE_SPLASH")
+
+    def is_desktop(self, window: TopLevelWindow) -> bool:
+        """Return whether a window is the desktop behind all others."""
+        return self._is_of(window, "_NET_WM_WINDOW_TYPE_DESKTOP")
 
     def class_of(self, window: TopLevelWindow) -> tuple[str, ...]:
         """Return the instance and the class of a window's application: `("mousepad", "Mousepad")`. Empty if it has none."""
@@ -302,6 +304,11 @@ class Screen:
             return None
         place = (-origin.x, -origin.y, shape.width, shape.height)
         return TopLevelWindow(id, int(pid[0]) if pid else 0, bytes(title).decode("utf-8", "replace"), place)
+
+    def _is_of(self, window: TopLevelWindow, type: str) -> bool:
+        with broken():
+            target = self._display.create_resource_object("window", window.id)
+            return self._atom(type) in self._property(target, "_NET_WM_WINDOW_TYPE")
 
     def _property(self, window: Any, name: str) -> Any:
         from Xlib import X

@@ -21,7 +21,7 @@ from exact.environments.sandbox.runsc import find_runsc
 from exact.errors import EnvironmentFailure
 from exact.task import Outcome
 from tests.benchmarks.osworld.test_format import item
-from tests.environments.desktop.applications import needs_gtk
+from tests.environments.desktop.applications import id_of, needs_gtk
 
 JUDGE = """
 import json
@@ -149,3 +149,17 @@ async def test_a_state_is_judged_once_what_its_evaluator_reads_is_written(log: P
         assert (await environment.evaluate(Outcome(actions=("stop",)))).success
         async with environments.fork(snapshot, simulation=True) as fork:
             assert (await fork.evaluate(Outcome(actions=("stop",)))).success
+
+
+async def test_a_folder_on_the_desktop_is_seen_and_opened(log: Path) -> None:
+    needs_gtk()
+    task = parse(item(config=[step("execute", ["mkdir", "-p", "/home/user/Desktop/plans/one"])]), "here").task("os")
+    async with opened(log) as environments, environments.open(simulation=True) as environment:
+        seen = await environment.reset(task)
+        assert environment.obstacle == "" and "plans" in [each.name for each in seen.elements], seen.text
+        await environment.step(environment.actions.parse(f"double_click [{id_of(seen, 'image', 'plans')}]"))
+        for _ in range(20):
+            seen = (await environment.step(environment.actions.parse("wait"))).observation or seen
+            if "one" in [each.name for each in seen.elements]:
+                return
+        raise AssertionError(seen.text)

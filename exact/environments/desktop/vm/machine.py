@@ -184,10 +184,11 @@ class Machine:
                 idle = self._rest(left) and not changes(self._bus, self._screen, min(left, _WAIT_SECONDS))
                 if (found := self.commands.stamps(files)) != stamps:
                     changed, stamps = time.monotonic(), found
-                now, ready = time.monotonic(), not starts or bool(self._screen.windows())
+                now, ready = time.monotonic(), not starts or self._shows()
                 if idle and ready and now - begin >= least and (not files or now - changed >= _WRITTEN_SECONDS):
                     break
-        return {"settled": left > 0, "windows": bool(self._windows())}
+        with self._lock:
+            return {"settled": left > 0, "windows": self._shows()}
 
     def upload(self, request: VmRequest) -> VmReply:
         if "file_path" not in request.fields or "file_data" not in request.files:
@@ -348,6 +349,10 @@ class Machine:
                 self._rest()
                 return
             changes(self._bus, self._screen, _POLL)
+
+    def _shows(self) -> bool:
+        """Return whether an application shows a window."""
+        return not all(self._screen.is_desktop(each) for each in self._screen.windows())
 
     def _windows(self) -> list[TopLevelWindow]:
         with self._lock:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from exact.benchmarks.osworld.format import parse
-from exact.benchmarks.osworld.suite import FOLDER, OSWorld
+from exact.benchmarks.osworld.suite import FOLDER, OSWorld, check_parts
 from exact.benchmarks.osworld.survey import HERE, reason, survey
 from exact.errors import UsageError
 from tests.benchmarks.osworld.test_format import item
@@ -35,7 +35,7 @@ def test_the_reason_is_named() -> None:
 @pytest.mark.skipif(FOLDER not in os.environ, reason=f"OSWorld's tasks are not here: {FOLDER} names their folder")
 async def test_all_files_of_a_checkout_load_and_resolve() -> None:
     try:
-        OSWorld().check(OSWorld().task(OSWorld().ids()[0]))
+        check_parts()
     except UsageError as error:
         pytest.skip(str(error))
     found = await survey(OSWorld(), resolve=True)

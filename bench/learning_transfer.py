@@ -130,8 +130,8 @@ async def on_wiki(row: str, work: Path) -> list[ResultLine]:
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "wiki"
-        with third_party.made(folder), third_party.wiki(folder, port):
-            tasks = read(third_party.site_files(folder / "site", port, "outside"))
+        with third_party.made(folder), third_party.server(third_party.MOIN, folder, port):
+            tasks = read(third_party.site_files(third_party.MOIN, folder / "site", port, "outside"))
             lines = await attempted(row, "moin", tasks, config, opened, folder)
     kept.parent.mkdir(parents=True, exist_ok=True)
     kept.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
@@ -144,8 +144,8 @@ def main() -> int:
     options.add_argument("--parts", default=",".join(PARTS))
     options.add_argument("--rows", default=",".join(ROWS), help="by comma")
     args = options.parse_args()
-    if (args.quick or "moin" in args.parts) and not third_party.interpreter().exists():
-        _common.lacks(f"MoinMoin is not installed: there is no {third_party.interpreter()}: see bench/third_party.py --help")
+    if (args.quick or "moin" in args.parts) and not third_party.MOIN.interpreter().exists():
+        _common.lacks(f"MoinMoin is not installed: there is no {third_party.MOIN.interpreter()}: see bench/third_party.py --help")
     os.environ["MOIN_PASSWORD"] = third_party.PASSWORD
     noise = _common.Noise()
     noise.probe()

@@ -239,10 +239,10 @@ def real(application: Application, *, start: str, script: tuple[str, ...], proof
 @contextmanager
 def moin() -> Iterator[Case]:
     """MoinMoin, with its own form."""
-    if not third_party.interpreter().exists():
-        raise NotInstalledError(f"there is no {third_party.interpreter()}: see bench/third_party.py")
+    if not third_party.MOIN.interpreter().exists():
+        raise NotInstalledError(f"there is no {third_party.MOIN.interpreter()}: see bench/third_party.py")
     port = free_port("127.0.0.1")
-    with tempfile.TemporaryDirectory() as folder, third_party.wiki(Path(folder), port):
+    with tempfile.TemporaryDirectory() as folder, third_party.server(third_party.MOIN, Path(folder), port):
         script = ('fill [textbox "Username"] "<user>"', 'fill [textbox "Password"] "<password>"', 'click [button "Log in"]')
         yield Case(f"http://127.0.0.1:{port}/Home", (), script, password=third_party.PASSWORD, url="/+login", proof='[link "Logout"]')
 

@@ -27,8 +27,9 @@ from pathlib import Path
 from typing import Any, cast
 
 import _common
+import _ways as ways
 from _guided import meant, references
-from _moin import ways
+from _moin.ways import WAYS
 
 from exact.action import Action
 from exact.agents.agent import build_agent
@@ -160,10 +161,10 @@ def by_method(effects: Iterable[SideEffect], terminated: bool) -> bool:
 
 def on_moin(effects: Sequence[SideEffect], terminated: bool) -> bool:
     """Return whether a step sent what changes MoinMoin, by its source."""
-    from third_party import WRITES
+    from third_party import MOIN
 
     sent = [f"{each.method} {'/' + each.url.partition('://')[2].partition('/')[2]}" for each in effects if each.kind == "request"]
-    return any(WRITES.match(each) for each in sent)
+    return any(MOIN.writes.match(each) for each in sent)
 
 
 async def on_sites(name: str, quick: bool) -> Walks:
@@ -211,18 +212,19 @@ async def moin(folder: Path) -> AsyncIterator[Sequence[Task]]:
 
     os.environ["MOIN_PASSWORD"] = third_party.PASSWORD
     port = third_party.free_port()
-    with third_party.made(folder), third_party.wiki(folder, port):
-        yield read(third_party.site_files(folder / "site", port, "outside"))
+    with third_party.made(folder), third_party.server(third_party.MOIN, folder, port):
+        yield read(third_party.site_files(third_party.MOIN, folder / "site", port, "outside"))
 
 
 async def on_wiki(folder: Path) -> Walks:
     """Walk the tasks of MoinMoin along their ways."""
-    from third_party import received
+    from third_party import MOIN, received
 
-    walks = Walks("moin", on_moin, received=lambda: len(received(folder / "wiki")))
+    log = folder / "wiki" / "served" / "requests.jsonl"
+    walks = Walks("moin", on_moin, received=lambda: len(received(MOIN, log)))
     async with moin(folder / "wiki") as tasks:
         for task in tasks:
-            way = ways.way(task.instruction)
+            way = WAYS.way(task.instruction)
 
             def follow(environment: Environment, way: list[ways.Step] = way) -> Next:
                 async def following(number: int, seen: Observation) -> Action | None:
@@ -241,7 +243,7 @@ async def measure(quick: bool) -> list[Walks]:
     import third_party
 
     found = [await on_sites(name, quick) for name in (SITES[:1] if quick else SITES)]
-    if not quick and third_party.interpreter().exists():
+    if not quick and third_party.MOIN.interpreter().exists():
         with tempfile.TemporaryDirectory() as folder:
             found.append(await on_wiki(Path(folder)))
     return [*found, await on_miniwob(quick)]

@@ -29,12 +29,13 @@ import os
 import re
 import shutil
 import socket
+import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import ExitStack, asynccontextmanager, nullcontext, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,9 @@ APPLICATIONS = {
 }
 
 
+MOIN = APPLICATIONS["moin"]
+
+
 @dataclass
 class Place:
     """An application that runs, with its tasks."""
@@ -110,8 +114,13 @@ class Place:
 
     def received(self) -> list[str]:
         """Return the writes that came so far."""
-        found = [f"{line['method']} {line['path']}" for line in requests(self.log) if "/hooks/" not in line["path"]]
-        return [each for each in found if self.application.writes.match(each) and "/__reset__" not in each]
+        return received(self.application, self.log)
+
+
+def received(application: Application, log: Path) -> list[str]:
+    """Return the writes in a log of requests."""
+    found = [f"{line['method']} {line['path']}" for line in requests(log) if "/hooks/" not in line["path"]]
+    return [each for each in found if application.writes.match(each) and "/__reset__" not in each]
 
 
 def free_port() -> int:
@@ -133,32 +142,38 @@ def site_files(application: Application, folder: Path, port: int, arm: str) -> P
     return folder / "tasks.yaml"
 
 
-async def serves(process: asyncio.subprocess.Process, port: int) -> bool:
+@contextmanager
+def made(folder: Path) -> Iterator[None]:
+    """Make a folder, which must be new."""
+    folder.mkdir(parents=True)
+    yield
+
+
+def serves(process: subprocess.Popen[Any], port: int) -> bool:
     """Wait up to two minutes until a process takes connections at a port of this machine. Return whether it does."""
     until = time.monotonic() + 120
-    while process.returncode is None and time.monotonic() < until:
-        with suppress(OSError):
-            _, writer = await asyncio.open_connection("127.0.0.1", port)
-            writer.close()
-            return True
-        await asyncio.sleep(0.05)
+    while process.poll() is None and time.monotonic() < until:
+        with socket.socket() as tried:
+            tried.settimeout(1)
+            if tried.connect_ex(("127.0.0.1", port)) == 0:
+                return True
+        time.sleep(0.05)
     return False
 
 
-@asynccontextmanager
-async def server(application: Application, folder: Path, port: int, pages: int = 0) -> AsyncIterator[None]:
-    """Run the application on this machine."""
+@contextmanager
+def server(application: Application, folder: Path, port: int, pages: int = 0) -> Iterator[None]:
+    """Run an application on this machine."""
     with (folder / "server.log").open("ab") as log:
         command = [str(application.interpreter()), str(application.files / "serve.py"), str(port), str(folder / "served"), str(pages)]
-        process = await asyncio.create_subprocess_exec(*command, stdout=log, stderr=log)
+        process = subprocess.Popen(command, stdout=log, stderr=log)
         try:
-            if not await serves(process, port):
+            if not serves(process, port):
                 raise SystemExit(f"{application.name} does not serve:\n{(folder / 'server.log').read_text()[-2000:]}")
             yield
         finally:
-            with suppress(ProcessLookupError):
-                process.terminate()
-            await process.wait()
+            process.terminate()
+            process.wait()
 
 
 @asynccontextmanager
@@ -171,7 +186,9 @@ async def place(application: Application, work: Path, arm: str, pages: int, conf
         yield Place(application, tasks, work / "requests.jsonl", lambda task: suite.environments(config.browser))
         return
     port = free_port()
-    async with nullcontext() if arm == "sandbox" else server(application, work, port, pages):
+    with ExitStack() as stack:
+        if arm != "sandbox":
+            await asyncio.to_thread(stack.enter_context, server(application, work, port, pages))
         tasks = read(site_files(application, work / "site", port, arm))
         log = work / "served" / "requests.jsonl"
         yield Place(application, tasks, log, lambda task: open_environments(task, config, benchmark=False))

@@ -7,6 +7,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[1] / "exact"
 SHARED = {
     "ActionError": "guests of other interpreters raise their own, which the host turns into exact's",
+    "EnvironmentFailure": "likewise",
     "Runner": "the one of the library is that of runs, and writes reports too",
 }
 

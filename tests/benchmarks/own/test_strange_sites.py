@@ -51,7 +51,7 @@ def test_a_dry_run_says_which_programs_files_and_values_a_site_uses(tmp_path: Pa
         "outside: {site: {reset: 'touch /tmp/it'}}\n",
         "browser: {login: {state: ../session.json, headers: {X: $SHOP_KEY}}}\n",
     )
-    said = describe((site_task(tmp_path, *lines),), Config(), tmp_path / "out")
+    said = describe((site_task(tmp_path, *lines),), Config(), tmp_path / "out", benchmark=False)
     assert "runs the program make me (services[0].command)" in said
     assert "runs the program touch /tmp/it (outside.site.reset.command)" in said
     assert 'sends values of this machine: {"X": "$SHOP_KEY"} (browser.login.headers)' in said

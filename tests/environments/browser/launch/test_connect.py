@@ -203,6 +203,8 @@ def test_a_configuration_that_does_not_fit_is_refused_in_one_line(keys, says):
 
 def test_the_dry_run_says_that_there_is_no_wall_and_that_the_profile_is_copied(tmp_path):
     task = Task(id="site/a", instruction="Look.", start="http://127.0.0.1:1/")
-    said = describe((task,), Config.parse({"browser": {"cdp_url": "http://127.0.0.1:9222"}}), tmp_path)
+    said = describe((task,), Config.parse({"browser": {"cdp_url": "http://127.0.0.1:9222"}}), tmp_path, benchmark=False)
     assert "no wall stands around that browser" in said and "not closed" in said
-    assert "a copy that is deleted" in describe((task,), Config.parse({"browser": {"profile": "/home/ann/chrome"}}), tmp_path)
+    assert "a copy that is deleted" in describe(
+        (task,), Config.parse({"browser": {"profile": "/home/ann/chrome"}}), tmp_path, benchmark=False
+    )

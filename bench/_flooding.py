@@ -18,13 +18,23 @@ from tests.gate.attacks_neighbours import ATTACKS as NEIGHBOURS
 from tests.gate.attacks_neighbours import every, heavy
 from tests.gate.attacks_resources import ATTACKS as RESOURCES
 from tests.gate.neighbour import QUIET, begun
-from tests.gate.sites import NAMES, sites
+from tests.gate.sites import NAMES, Reply, sites
 
-BLANK_FRAMES = heavy(
-    "frames_churned",
-    every("const f = document.createElement('iframe'); box.append(f); if (box.children.length > 6) box.firstChild.remove()"),
-)
-FLOODS = {each.name: each for each in (BLANK_FRAMES, *NEIGHBOURS, *RESOURCES)}
+LARGE = b"data: " + b"y" * 250_000 + b"\n\n"
+OWN = (
+    heavy(
+        "frames_churned",
+        every("const f = document.createElement('iframe'); box.append(f); if (box.children.length > 6) box.firstChild.remove()"),
+    ),
+    heavy("console_of_long_lines", every("console.log('e'.repeat(2e6) + Math.random())", 3)),
+    heavy(
+        "stream_of_long_messages", "for (let n = 0; n < 5; n++) new EventSource('/@name/events?' + n)",
+        files={"events": Reply(LARGE, headers=(("Content-Type", "text/event-stream"),), endless=LARGE)},
+    ),
+    heavy("addresses_of_long_frames", every("history.pushState(0, '', '#' + 'a'.repeat(1e6) + Math.random())", 3)),
+)  # fmt: skip
+"""Floods of this bench alone."""
+FLOODS = {each.name: each for each in (*OWN, *NEIGHBOURS, *RESOURCES)}
 
 
 def main() -> None:

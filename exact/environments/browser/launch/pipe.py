@@ -41,6 +41,8 @@ _SESSIONS = (b"Target.attachedToTarget", b"Target.detachedFromTarget")
 """Names of events about sessions."""
 _HEARD, _HEARD_A_SECOND = 500, 50.0
 """Events of a page that are not needed, of which the driver gets so many at once, and so many further ones in each second."""
+_COUNTED = 16 << 10
+"""Bytes of an event that count as a further one."""
 
 
 class _EventKind(NamedTuple):
@@ -81,14 +83,18 @@ class _Meter:
         self._heard = Allowance(_HEARD, _HEARD_A_SECOND)
         self._allowed: dict[_EventKind, Allowance] = {}
 
-    def take(self, kind: _EventKind) -> tuple[bool, bool]:
-        """Count one event. Return whether the driver gets it, and whether with it the page floods the browser, which is said once."""
+    def take(self, kind: _EventKind, size: int) -> tuple[bool, bool]:
+        """Count one event of so many bytes.
+
+        Return whether the driver gets it, and whether with it the page floods the browser, which is said once.
+        """
+        number = 1 + size // _COUNTED
         allowed = self._allowed.get(kind)
         if allowed is None:
             allowed = self._allowed[kind] = Allowance(kind.most, kind.a_second)
-        floods = not allowed.take() and not self._is_over
+        floods = not allowed.take(number) and not self._is_over
         self._is_over |= floods
-        return kind.is_needed or self._heard.take(), floods
+        return kind.is_needed or self._heard.take(number), floods
 
 
 class SharedPipe(CdpConnection):
@@ -181,7 +187,7 @@ class SharedPipe(CdpConnection):
         if (meter := self._meters.get(_session(message))) is None:
             return True
         kind = _KINDS.get(name, _OTHER)
-        is_heard, floods = meter.take(kind)
+        is_heard, floods = meter.take(kind, len(message))
         if floods:
             self.report_flood(meter.target, kind.why)
         return is_heard

@@ -25,14 +25,14 @@ class Allowance:
         """Allow `most` things at once, and `a_second` more in each second."""
         self._most, self._a_second, self._left, self._at = float(most), a_second, float(most), 0.0
 
-    def take(self) -> bool:
-        """Count one thing. Return False if it is one too many."""
+    def take(self, number: int = 1) -> bool:
+        """Count some things. Return False if they are too many."""
         now = time.monotonic()
         self._left = min(self._most, self._left + (now - self._at) * self._a_second)
         self._at = now
-        if self._left < 1:
+        if self._left < number:
             return False
-        self._left -= 1
+        self._left -= number
         return True
 
 

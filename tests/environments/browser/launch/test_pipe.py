@@ -116,6 +116,21 @@ async def test_events_without_end_are_reported_once_and_those_that_nobody_needs_
     assert floods == [("page", why)]
 
 
+@pytest.mark.parametrize(("event", "heard"), [("Runtime.consoleAPICalled", 20), ("Page.navigatedWithinDocument", 400)])
+async def test_a_large_event_counts_as_many_small_ones(event: str, heard: int) -> None:
+    ends, floods = Ends(), list[Any]()
+    await ends.begin()
+    attaching = asyncio.ensure_future(ends.pipe.attach("page"))
+    await asyncio.sleep(0)
+    ends.say({"id": ends.asked()[-1]["id"], "result": {"sessionId": "OWN"}})
+    (await attaching).on(FLOOD, floods.append)
+    info = {"targetId": "page", "type": "page"}
+    ends.say({"method": "Target.attachedToTarget", "params": {"sessionId": "THEIRS", "targetInfo": info}, "sessionId": "BROWSER"})
+    for _ in range(400):
+        ends.say({"method": event, "params": {"url": "a" * (1 << 20)}, "sessionId": "THEIRS"})
+    assert bytes(ends.driver).count(event.encode()) <= heard and len(floods) == 1
+
+
 async def test_an_event_of_our_own_session_that_nobody_listens_to_is_not_read() -> None:
     ends, came = Ends(), list[dict[str, object]]()
     await ends.begin()

@@ -76,30 +76,38 @@ class Document:
     @functools.cached_property
     def lists(self) -> Mapping[str, list[DomNode]]:
         """Lists that fields suggest (`datalist`), by id."""
-        found: dict[str, list[DomNode]] = {}
-        for node in self.nodes:
-            if node.name == "datalist":
-                found.setdefault(node.attributes.get("id", ""), []).append(node)
-        return found
-
-    @functools.cached_property
-    def _labels_for(self) -> Mapping[str, list[DomNode]]:
-        """Labels by the id that they name."""
-        found: dict[str, list[DomNode]] = {}
-        for node in self.nodes:
-            if node.name == "label" and node.attributes.get("for"):
-                found.setdefault(node.attributes["for"], []).append(node)
-        return found
+        return self._by("datalist", "id")
 
     def labels(self, node: DomNode) -> Iterable[DomNode]:
         """Return the labels of an input in document order: those that name its id, and those around it."""
         found = {each.index: each for each in self._labels_for.get(node.attributes.get("id", ""), ())}
-        above = node.parent
+        above = self._label_around[node.index]
         while above >= 0:
-            if self.nodes[above].name == "label":
-                found[above] = self.nodes[above]
-            above = self.nodes[above].parent
+            found[above] = self.nodes[above]
+            above = self._label_around[above]
         return [found[index] for index in sorted(found)]
+
+    @functools.cached_property
+    def _labels_for(self) -> Mapping[str, list[DomNode]]:
+        """Labels by the id that they name."""
+        return self._by("label", "for")
+
+    @functools.cached_property
+    def _label_around(self) -> list[int]:
+        """Index of the nearest label around each node; -1 if there is none."""
+        found: list[int] = []
+        for node in self.nodes:
+            above = node.parent
+            found.append(-1 if above < 0 else above if self.nodes[above].name == "label" else found[above])
+        return found
+
+    def _by(self, name: str, attribute: str) -> Mapping[str, list[DomNode]]:
+        """Return the elements of a name by an attribute, which is not empty."""
+        found: dict[str, list[DomNode]] = {}
+        for node in self.nodes:
+            if node.name == name and (value := node.attributes.get(attribute)):
+                found.setdefault(value, []).append(node)
+        return found
 
 
 def read_documents(snapshot: dict[str, Any], viewport: Box, frames: Mapping[int, Projection] | None = None) -> list[Document]:

@@ -331,6 +331,24 @@ async def test_a_page_twice_as_long_takes_twice_as_many_steps_to_read(visit: Vis
     assert taken[1] < 2.2 * taken[0], taken
 
 
+@pytest.mark.parametrize("part", ["<input>", "<input type=checkbox>", "<b>x</b>", "<s>x</s>"])
+async def test_a_page_twice_as_deep_takes_twice_as_many_steps_to_read(visit: Visit, part: str) -> None:
+    nest = """([part, depth]) => {
+        let at = document.body;
+        at.replaceChildren();
+        for (; depth; depth--) {
+            at.insertAdjacentHTML('beforeend', part);
+            at = at.appendChild(document.createElement('div'));
+        }
+    }"""
+    taken = list[int]()
+    async with visit("") as (environment, _):
+        for depth in (400, 800):
+            await environment.page.evaluate(nest, [part, depth])
+            taken.append(await steps_of_reading(environment))
+    assert taken[1] < 2.2 * taken[0], taken
+
+
 async def steps_of_reading(environment: BrowserEnvironment) -> int:
     """Return the number of Python's instructions that it takes to read a page."""
     tab, config, steps = environment.episode.tabs.present, environment.episode.tabs.config, 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 import fnmatch
 import functools
 import inspect
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 
 import msgspec
@@ -167,16 +167,25 @@ def _task(suite: Suite, id: str) -> Task:
     return msgspec.structs.replace(found, private={**found.private, OWN: kind}) if kind else found
 
 
+def ids(suite: Suite) -> Sequence[str]:
+    """Return the ids of a suite's tasks. Raises the suite's own UsageError if none of its tasks is on this machine."""
+    found = suite.ids()
+    if not found:
+        suite.task(f"{suite.name}/any")
+    return found
+
+
 def _names(suite: Suite, pattern: str) -> list[str]:
     prefix, _, name = pattern.partition("/")
     if name.startswith("@"):
         lists = suite.lists()
         if name[1:] not in lists:
+            ids(suite)
             raise unknown("list", name[1:], lists, where=repr(pattern))
         return list(lists[name[1:]])
     if not any(sign in pattern for sign in "*["):
         return [pattern]
-    found = [id for id in suite.ids() if fnmatch.fnmatchcase(id, pattern)]
+    found = [id for id in ids(suite) if fnmatch.fnmatchcase(id, pattern)]
     if not found:
         raise UsageError(f"no task matches {pattern!r}: `exact list tasks {prefix}` prints the ids")
     return found

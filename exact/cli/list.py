@@ -133,7 +133,7 @@ def _ids(suite: str | None) -> list[str]:
         return [id for each in registry.suites().values() for id in each.ids()]
     if "/" in suite:
         return [task.id for task in registry.expand([suite])]
-    return list(registry.suite(suite).ids())
+    return list(registry.ids(registry.suite(suite)))
 
 
 def _task(pattern: str | None) -> Task:

@@ -234,13 +234,13 @@ async def serve(width: int, height: int) -> None:
         environments.open(simulation=True) as desktop,
         AsyncExitStack() as stack,
     ):
-        doors = stack.enter_context(listening(len(PORTS)))
+        sockets = stack.enter_context(listening(len(PORTS)))
         assert isinstance(desktop, Worker)
         await desktop.reset(BLANK)
         saved: dict[str, Snapshot] = {"init_state": await desktop.snapshot()}
         said: dict[str, object] = {}
         while True:
-            async with open_tunnel(desktop, PORTS, doors) as tunnel:
+            async with open_tunnel(desktop, PORTS, sockets) as tunnel:
                 _say({"ports": tunnel.ports, **said})
                 line = await lines.readline()
             if not line:

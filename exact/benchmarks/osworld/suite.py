@@ -183,9 +183,14 @@ def _folder() -> Path:
 
 def _options() -> Options:
     try:
-        return msgspec.json.decode(os.environ.get(OPTIONS) or "{}", type=Options)
+        given = msgspec.json.decode(os.environ.get(OPTIONS) or "{}", type=dict[str, Any])
+        options = msgspec.convert(given, Options)
     except msgspec.MsgspecError as error:
         raise UsageError(f"{OPTIONS} cannot be read: {error}: write a JSON object") from error
+    for name in given if options.provider_name == "exact" else ():
+        if name not in Options.__struct_fields__:
+            raise unknown("key", name, Options.__struct_fields__, where=OPTIONS)
+    return options
 
 
 def desktop_env_python() -> Path:

@@ -103,10 +103,20 @@ async def test_missing_requirements_are_reported(suite: OSWorld, monkeypatch: py
     with pytest.raises(UsageError, match=r"EXACT_OSWORLD_OPTIONS cannot be read: .*screen_size"):
         async with suite.environments(BrowserConfig()):
             pass
-    monkeypatch.delenv("EXACT_OSWORLD")
-    assert OSWorld().ids() == ()
-    with pytest.raises(UsageError, match="set EXACT_OSWORLD to the folder"):
-        OSWorld().task("osworld/chrome/0a")
+    monkeypatch.setenv("EXACT_OSWORLD_OPTIONS", '{"setle_seconds": 5}')
+    with pytest.raises(UsageError, match="unknown key 'setle_seconds' in EXACT_OSWORLD_OPTIONS: did you mean 'settle_seconds'"):
+        async with suite.environments(BrowserConfig()):
+            pass
+
+
+@pytest.mark.parametrize("named", ["osworld", "osworld/*", "osworld/@offline", "osworld/chrome/0a"])
+def test_tasks_that_are_not_here_are_told_with_the_way_to_them(
+    named: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("EXACT_OSWORLD", raising=False)
+    monkeypatch.setattr("exact.benchmarks.registry.suites", lambda: {"osworld": OSWorld()})
+    assert main(["list", "tasks", named]) == 2
+    assert "set EXACT_OSWORLD to the folder" in capsys.readouterr().err
 
 
 async def test_a_program_that_a_task_needs_is_missed_before_anything_begins(suite: OSWorld, monkeypatch: pytest.MonkeyPatch) -> None:

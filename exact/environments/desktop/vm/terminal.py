@@ -185,10 +185,10 @@ def start(command: list[str], folder: str) -> int:
     return fd
 
 
-def leave() -> int:
+def detach() -> int:
     """Go on in a child process, without the command's output. The command itself ends once the window is shown.
 
-    So does the terminal of GNOME, which a step of a set-up waits for. Return the descriptor that `shown` writes to.
+    So does the terminal of GNOME, which a step of a set-up waits for. Return the descriptor that `end_command` writes to.
     """
     reading, writing = os.pipe()
     if os.fork():
@@ -198,7 +198,7 @@ def leave() -> int:
     return writing
 
 
-def shown(writing: int) -> None:
+def end_command(writing: int) -> None:
     """Let the command end."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for output in (0, 1, 2):
@@ -209,14 +209,14 @@ def shown(writing: int) -> None:
 
 def main(words: list[str]) -> None:
     """Open the window and serve it until the shell ends."""
-    writing = leave()
+    writing = detach()
     at = words.index("--") if "--" in words else len(words)
     folder = next((word.partition("=")[2] for word in words[:at] if word.startswith("--working-directory=")), "")
     window = Terminal(words[at + 1 :] or ["/bin/bash"], folder)
 
     def first(*_: Any) -> bool:
         window.disconnect(handler)
-        shown(writing)
+        end_command(writing)
         return False
 
     handler = window.connect("map-event", first)

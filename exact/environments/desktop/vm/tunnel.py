@@ -121,18 +121,18 @@ def listening(number: int) -> Iterator[tuple[socket.socket, ...]]:
 
 
 @asynccontextmanager
-async def open_tunnel(worker: CommandedGuest, ports: Sequence[int], doors: Sequence[socket.socket] = ()) -> AsyncIterator[PortTunnel]:
+async def open_tunnel(worker: CommandedGuest, ports: Sequence[int], sockets: Sequence[socket.socket] = ()) -> AsyncIterator[PortTunnel]:
     """Lead ports of this machine's loopback to ports of a guest while the block runs.
 
-    `doors`: sockets of `listening`, one for each port, which stay open; by default new ones. No other call of the worker may be made while
+    `sockets`: those of `listening`, one for each port, which stay open; by default new ones. No other call of the worker may be made while
     there are connections. Raises EnvironmentFailure at the end if the guest was lost.
     """
     tunnel, servers = PortTunnel(worker), list[asyncio.Server]()
     pump = asyncio.ensure_future(tunnel.pump())
     try:
         with ExitStack() as stack:
-            for port, door in zip(ports, doors or stack.enter_context(listening(len(ports))), strict=True):
-                servers.append(await asyncio.start_server(partial(tunnel.accept, port), sock=door.dup()))
+            for port, each in zip(ports, sockets or stack.enter_context(listening(len(ports))), strict=True):
+                servers.append(await asyncio.start_server(partial(tunnel.accept, port), sock=each.dup()))
         tunnel.ports = tuple(int(server.sockets[0].getsockname()[1]) for server in servers)
         yield tunnel
     finally:

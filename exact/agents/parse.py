@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from exact.action import Action, ActionSpace
 from exact.agents.form import letters, narrow, objects, of_scale, preferences, read_object, text_of, unquoted, word
+from exact.agents.meant import meant
 from exact.agents.value.samples import SCALES, GradeScale
 from exact.agents.written import ACTION, first, line_end, outside_code, plans
 from exact.context import Taken
@@ -86,14 +87,14 @@ def parse_action(
 
 
 def _read_action(text: str, *, actions: ActionSpace, observation: Observation, labels: bool) -> Action:
-    """Return the action of a text. One that names its elements by label is read without `labels` too. Raises ActionError."""
-    if labels:
-        return parse_by_label(text, actions, observation)
+    """Return the action of a text: with ids, with labels, or in a form of `meant`. Raises ActionError, which asks for the given form."""
     try:
-        return actions.parse(text)
+        return parse_by_label(text, actions, observation) if labels else actions.parse(text)
     except ActionError as error:
         with contextlib.suppress(ActionError):
             return parse_by_label(text, actions, observation)
+        if said := meant(text, actions, observation):
+            return said
         raise error
 
 

@@ -103,10 +103,10 @@ def describe(actions: ActionSpace) -> str:
     return "\n".join(f"{usage(verb):{width}}  {verb.help}".rstrip() for verb in actions.verbs.values())
 
 
-_QUOTED = r"\"(?:[^\"\\]|\\.)*\"|“[^”]*”|'(?:[^'\\]|\\.)*'"
+QUOTED = r"\"(?:[^\"\\]|\\.)*\"|“[^”]*”|'(?:[^'\\]|\\.)*'"
 _VERB = re.compile(r"\s*(\w+)")
-_PLAIN = re.compile(rf"\s*(?:{_QUOTED}|-?\d+(?:\.\d+)?|\w+)", re.S)
-_VALUE = re.compile(rf"\s*(?:value\s*=\s*)?({_QUOTED})", re.S)
+_PLAIN = re.compile(rf"\s*(?:{QUOTED}|-?\d+(?:\.\d+)?|\w+)", re.S)
+_VALUE = re.compile(rf"\s*(?:value\s*=\s*)?({QUOTED})", re.S)
 """A text, also as observations show the value of a field: `value="Ann"`."""
 _MOST_LISTED = 6
 """Most elements that an error lists."""
@@ -128,16 +128,20 @@ def _by_id(text: str, actions: ActionSpace, observation: Observation) -> str:
         return text
     at, parts = begin.end(), [verb.name]
     for place, parameter in enumerate(verb.form):
+        named: Element | None = None
         if parameter is not Parameter.ELEMENT:
             shown = _VALUE.match(text, at) if parameter is Parameter.TEXT else None
             found = shown or _PLAIN.match(text, at)
             written = shown[1] if shown else found[0] if found else ""
         else:
             found = _reference(verb, place).match(text, at)
-            written = f"[{_named(found, observation).id}]" if found else ""
+            named = _named(found, observation) if found else None
+            written = f"[{named.id}]" if named else ""
         if found is None:
-            raise ActionError(f"{text.strip()[:80]!r} does not fit: write {usage(verb)}")
+            raise ActionError(f"{text.strip()[:80]!r} does not fit: {verb.takes.replace('the id of an element', 'the label, the role and the id of an element')}")
         at = found.end()
+        if named and found["alone"]:
+            at = _described(named, text, at, verb.form[place + 1 :])
         parts.append(written)
     return " ".join((*parts, text[at:])).strip()
 
@@ -147,8 +151,22 @@ def _reference(verb: Verb, place: int) -> re.Pattern[str]:
     after = next((part for part in verb.form[place + 1 :] if isinstance(part, str)), "")
     no_role = rf"(?!value\s*=|(?:{after})\b)" if after else r"(?!value\s*=)"
     role = rf"{no_role}[A-Za-z][\w-]*"
-    label = rf"(?:(?P<before>{role})\s+)?(?P<label>{_QUOTED})(?:\s*(?P<role>{role}))?(?:\s*\[\s*(?P<id>[\w:.-]+)\s*\])?"
+    label = rf"(?:(?P<before>{role})\s+)?(?P<label>{QUOTED})(?:\s*(?P<role>{role}))?(?:\s*\[\s*(?P<id>[\w:.-]+)\s*\])?"
     return re.compile(rf"\s*(?:{label}|(?:{role}\s*)?\[\s*(?P<alone>[\w:.-]+)\s*\])", re.S)
+
+
+def _described(element: Element, text: str, at: int, rest: Sequence[Parameter | str]) -> int:
+    """Return where an element's own role and name end, which an answer may repeat after its id; `at` if it does not.
+
+    A verb whose text is left out is not read: the name is no text.
+    """
+    role = re.compile(rf"\s*{re.escape(element.role)}\b", re.I).match(text, at)
+    if role is None:
+        return at
+    name = re.compile(rf"\s*({QUOTED})", re.S).match(text, role.end())
+    if name is None or not fits(element.name, unquoted(name[1])):
+        return role.end()
+    return name.end() if bool(rest) == bool(text[name.end() :].strip()) else at
 
 
 def _named(found: re.Match[str], observation: Observation) -> Element:
@@ -159,16 +177,16 @@ def _named(found: re.Match[str], observation: Observation) -> Element:
         if found["alone"] not in by_id:
             raise ActionError(f"there is no element [{found['alone']}] in the current observation: name one that it lists")
         return by_id[found["alone"]]
-    label, role, id = _text(found["label"]), found["role"] or found["before"] or "", found["id"]
+    label, role, id = unquoted(found["label"]), found["role"] or found["before"] or "", found["id"]
     role = "" if role == ROLE else role
 
-    def fits(element: Element) -> bool:
+    def is_named(element: Element) -> bool:
         names = (element.name,) if element.name.strip() else (element.name, made.get(element.id, element.role), element.role)
-        return any(_fits(name, label) for name in names)
+        return any(fits(name, label) for name in names)
 
-    if id in by_id and fits(by_id[id]):
+    if id in by_id and is_named(by_id[id]):
         return by_id[id]
-    fit = [element for element in elements if fits(element) and role.lower() in ("", element.role.lower())]
+    fit = [element for element in elements if is_named(element) and role.lower() in ("", element.role.lower())]
     if id in by_id:
         raise ActionError(f"[{id}] is {_label(by_id[id], made)}, not {label!r}: write the label and the id of one element")
     fit = [element for element in fit if element.role in INTERACTIVE] or fit
@@ -186,7 +204,7 @@ def _label(element: Element, made: Mapping[str, str]) -> str:
     return element_label(element, made.get(element.id, ""))
 
 
-def _fits(name: str, label: str) -> bool:
+def fits(name: str, label: str) -> bool:
     """Return whether a label is a name, up to case and space. One that ends with an ellipsis may be the beginning of the name."""
     name, given = " ".join(name.split()).casefold(), " ".join(label.split()).casefold()
     return name == given or (len(given) > 1 and given.endswith("…") and name.startswith(given[:-1].rstrip()))
@@ -197,7 +215,8 @@ def _listed(elements: Sequence[Element], made: Mapping[str, str]) -> str:
     return ", ".join(_label(element, made) for element in elements[:_MOST_LISTED]) + more
 
 
-def _text(quoted: str) -> str:
+def unquoted(quoted: str) -> str:
+    """Return what a quoted text of an answer says."""
     if quoted.startswith('"'):
         try:
             return str(json.loads(quoted, strict=False))

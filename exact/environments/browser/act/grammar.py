@@ -6,7 +6,7 @@ import difflib
 import itertools
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit, urlunsplit
 
 from exact.action import ActionSpace, Parameter, Verb
@@ -218,7 +218,7 @@ _EDITED = frozenset(
     )
 )
 """Roles of elements whose content can be edited."""
-_LISTS = frozenset(("combobox", "listbox", "PopUpButton"))
+LISTS = frozenset(("combobox", "listbox", "PopUpButton"))
 _ASK_FOR_FILES = frozenset(("button", "link", "generic"))
 _UNTYPED = frozenset(
     (
@@ -233,20 +233,23 @@ def suited(verb: Verb, elements: Sequence[Element]) -> tuple[Element, ...]:
     """Return the elements that a verb has a use for: `fill` those that can be edited, `select` lists, `upload` those that ask for files."""
     if verb.name not in ("fill", "select", "upload"):
         return tuple(elements)
-    roles = {"fill": _EDITED, "select": _LISTS, "upload": _ASK_FOR_FILES}[verb.name]
+    roles = {"fill": _EDITED, "select": LISTS, "upload": _ASK_FOR_FILES}[verb.name]
     found = (each for each in elements if each.role in roles and "disabled" not in each.states)
     if verb.name == "fill":
-        return tuple(each for each in found if "readonly" not in each.states and not (each.role in _LISTS and options_of(each, elements)))
+        return tuple(each for each in found if "readonly" not in each.states and not (each.role in LISTS and options_of(each, elements)))
     return tuple(found)
 
 
 def options_of(chosen: Element, elements: Sequence[Element]) -> tuple[str, ...]:
     """Return the names of the options of a list, in order; empty if it shows none."""
+    return tuple(dict.fromkeys(each.name for each in options_in(chosen, elements)))
+
+
+def options_in(chosen: Element, elements: Sequence[Element]) -> Iterator[Element]:
+    """Yield the options of a list that have a name and can be chosen."""
     at = next(place for place, each in enumerate(elements) if each.id == chosen.id)
     inside = itertools.takewhile(lambda each: each.depth > chosen.depth, elements[at + 1 :])
-    return tuple(
-        dict.fromkeys(each.name for each in inside if each.role == "option" and each.name.strip() and "disabled" not in each.states)
-    )
+    return (each for each in inside if each.role == "option" and each.name.strip() and "disabled" not in each.states)
 
 
 def can_type(elements: Sequence[Element]) -> bool:

@@ -1,0 +1,74 @@
+"""Actions as instruct models of half a billion to two billion parameters wrote them, in states where they mean one thing or none."""
+
+from __future__ import annotations
+
+import pytest
+
+from exact.agents.parse import parse_action
+from exact.environments.browser.act.grammar import BROWSER_ACTIONS
+from exact.errors import ActionError
+from exact.observation import Element, Observation
+from tests.prompts.states import page
+
+LOGIN = page(("textbox", ""), ("textbox", ""), ("button", "Login"))
+BOXES = page(("checkbox", "USa"), ("checkbox", "DKkQH"), ("button", "Submit"), ("heading", "Enter"))
+TWICE = page(("button", "Login"), ("link", "Login"))
+
+
+def lists(*options: tuple[str, ...]) -> Observation:
+    """Return a page with lists that have these options, and a button."""
+    elements, number = list[Element](), 0
+    for each in options:
+        elements.append(Element(id=f"l{len(elements)}", role="combobox", name="", depth=1))
+        for name in each:
+            number += 1
+            elements.append(Element(id=str(number), role="option", name=name, depth=2))
+    elements.append(Element(id="9", role="button", name="Submit", depth=1))
+    return Observation(text="", fingerprint="", elements=tuple(elements))
+
+
+@pytest.mark.parametrize("labels", [False, True])
+@pytest.mark.parametrize(
+    ("said", "observation", "key"),
+    [
+        ("Action: select [2]", BOXES, "click [2]"),
+        ('Action: select checkbox "DKkQH"', BOXES, "click [2]"),
+        ("Action: select checkbox [2]", BOXES, "click [2]"),
+        ('Action: press "Enter"', BOXES, 'press "Enter"'),
+        ('Action: select combobox "Bobine"', lists(("Ann", "Bobine"), ("Cid",)), 'select [l0] "Bobine"'),
+        ("Action: select [3]", lists(("Ann", "Bobine"), ("Cid",)), 'select [l3] "Cid"'),
+        ('Action: click [3] button "Submit"', BOXES, "click [3]"),
+        ('Action: click [1] checkbox "USa"', BOXES, "click [1]"),
+        ('Action: fill [1] textbox "Ann"', LOGIN, 'fill [1] "Ann"'),
+        ('Action: fill [1] textbox "City" "Ann"', page(("textbox", "City")), 'fill [1] "Ann"'),
+        ("Action: drag [1] button to [2] link", TWICE, "drag [1] to [2]"),
+    ],
+)
+def test_an_action_with_one_meaning_is_read(said: str, observation: Observation, key: str, labels: bool) -> None:
+    assert parse_action(said, BROWSER_ACTIONS, observation, labels=labels).action.key == key
+
+
+@pytest.mark.parametrize(
+    ("said", "observation"),
+    [
+        ('press "Login"', LOGIN),
+        ('select "USa" and go on', BOXES),
+        ("select [3]", LOGIN),
+        ("select [3]", page(("heading", "A"), ("heading", "B"), ("heading", "C"))),
+        ("select [1]", LOGIN),
+        ('select "Ann"', lists(("Ann",), ("Ann",))),
+        ('click [3] link "Submit"', BOXES),
+        ('click [3] button "USa"', BOXES),
+        ('fill [1] button "Ann"', LOGIN),
+        ('fill [1] textbox "City"', page(("textbox", "City"))),
+    ],
+)
+def test_an_action_without_one_meaning_is_asked_for_again(said: str, observation: Observation) -> None:
+    for labels in (False, True):
+        with pytest.raises(ActionError):
+            parse_action(f"Action: {said}", BROWSER_ACTIONS, observation, labels=labels)
+
+
+def test_a_verb_that_is_not_offered_is_not_meant() -> None:
+    with pytest.raises(ActionError):
+        parse_action("Action: select [1]", BROWSER_ACTIONS.without(["click"]), BOXES)

@@ -41,6 +41,13 @@ class Parameter(enum.Enum):
     NUMBER = "number"
 
 
+_WORDS = {
+    Parameter.ELEMENT: "the id of an element in brackets",
+    Parameter.TEXT: "a text in quotation marks",
+    Parameter.NUMBER: "a number",
+}
+
+
 class Verb(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of action."""
 
@@ -64,6 +71,12 @@ class Verb(msgspec.Struct, frozen=True, kw_only=True):
         if self.code:
             return self.name
         return " ".join((self.name, *(p.value if isinstance(p, Parameter) else p for p in self.form)))
+
+    @property
+    def takes(self) -> str:
+        """The arguments in words: `fill takes the id of an element in brackets, and a text in quotation marks`. A model can copy none."""
+        *before, last = [_WORDS[p] if isinstance(p, Parameter) else " or ".join(p.split("|")) for p in self.form] or ["nothing more"]
+        return f"{self.name} takes {', '.join(before)}{', and ' if before else ''}{last}"
 
 
 _TOKEN = re.compile(
@@ -113,13 +126,13 @@ class ActionSpace:
         verb, given = self._verb(tokens[0][1]), tokens[1:]
         kinds = [p.name.lower() if isinstance(p, Parameter) else "word" for p in verb.form]
         if [kind for kind, _ in given] != kinds:
-            raise ActionError(f"{_short(text)} does not fit: write {verb.usage}")
+            raise ActionError(f"{_short(text)} does not fit: {verb.takes}")
         args: list[str | float] = []
         for expected, (kind, value) in zip(verb.form, given, strict=True):
             if _is_slot(expected):
                 args.append(float(value) if kind == "number" else value)
             elif value != expected:
-                raise ActionError(f"{_short(text)} does not fit: write {verb.usage}")
+                raise ActionError(f"{_short(text)} does not fit: {verb.takes}")
         return self.action(verb.name, *args)
 
     def action(self, name: str, *args: str | float) -> Action:
@@ -127,7 +140,7 @@ class ActionSpace:
         verb = self._verb(name)
         slots = [p for p in verb.form if _is_slot(p)]
         if len(slots) != len(args) or not all(map(_fits, slots, args)):
-            raise ActionError(f"{name} with {_short(', '.join(map(repr, args)))} does not fit: write {verb.usage}")
+            raise ActionError(f"{name} with {_short(', '.join(map(repr, args)))} does not fit: {verb.takes}")
         args = tuple(a if isinstance(a, str) else float(a) + 0.0 for a in args)  # + 0.0: no negative zero
         values = verb.normalise(args) if verb.normalise else args
         rest, words, elements = list(values), [name], []

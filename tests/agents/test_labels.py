@@ -63,8 +63,8 @@ def test_an_element_may_be_named_by_label_with_or_without_the_id(text, key):
         ('click "Previos"', "there is no element 'Previos' in the current observation: did you mean \"Previous\" button [1]?"),
         ('click "Previous" link', "there is no link 'Previous'"),
         ("click button [99]", "there is no element [99]"),
-        ("click Previous", 'does not fit: write click "name" role [id]'),
-        ('fill "Name"', 'does not fit: write fill "name" role [id] "text"'),
+        ("click Previous", 'does not fit: click takes the label, the role and the id of an element in brackets'),
+        ('fill "Name"', 'does not fit: fill takes the label, the role and the id of an element in brackets, and a text'),
         ('click "Previous" button [1] [2]', "does not fit"),
         ('tap "Previous"', "unknown action 'tap'"),
         ("", "no action"),
@@ -80,7 +80,7 @@ def test_an_answer_is_read_by_label_also_where_ids_are_asked_for():
     answer = 'Thought: so.\nAction: click "Previous" button'
     for labels in (True, False):
         assert parse_action(answer, BROWSER_ACTIONS, SEEN, labels=labels).action.key == "click [1]"
-    with pytest.raises(ActionError, match="does not fit: write click"):
+    with pytest.raises(ActionError, match="does not fit: click takes"):
         parse_action('Action: click "OK"', BROWSER_ACTIONS, SEEN)
     with pytest.raises(ActionError, match="no line that begins with `Action:`"):
         parse_action("I click it.", BROWSER_ACTIONS, SEEN, labels=True)

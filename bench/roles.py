@@ -138,9 +138,10 @@ def surprise(state: State, wrong: Step, right: Step) -> Surprise:
     )  # fmt: skip
 
 
-def settings(role: str, base_url: str) -> Config:
-    """Return the configuration of a role, with one sample."""
-    model = {"model": "local", "provider": "llamacpp", "base_url": base_url, "temperature": 0.3, "max_tokens": 200, "timeout": 1200.0}
+def settings(role: str, base_url: str, structured: str = "auto") -> Config:
+    """Return the configuration of a role, with one sample. `structured`: when answers are asked for by a schema."""
+    served = {"model": "local", "provider": "llamacpp", "base_url": base_url, "structured": structured}
+    model = served | {"temperature": 0.3, "max_tokens": 200, "timeout": 1200.0}
     value = {"kind": role if role in VALUES else "llm", "samples": 1, "most": 1}
     return parse(
         {
@@ -152,7 +153,16 @@ def settings(role: str, base_url: str) -> Config:
     )
 
 
-async def record(name: str, roles: Sequence[str], count: int, threads: int, folder: Path, half: str, prompts: str) -> None:
+class Asking(NamedTuple):
+    """How a model is asked."""
+
+    prompts: str
+    """Folder of prompts; empty for the package's."""
+    structured: str
+    """When answers are asked for by a schema: `models.ROLE.structured`."""
+
+
+async def record(name: str, roles: Sequence[str], count: int, threads: int, folder: Path, half: str, asking: Asking) -> None:
     """Ask a model in each role, in states of one half or of both, and keep its answers. Questions that were asked are not asked again."""
     file = folder / f"{name}.jsonl"
     done = {(each.role, each.state) for each in results(file)}
@@ -161,18 +171,18 @@ async def record(name: str, roles: Sequence[str], count: int, threads: int, fold
         for index, state in states[:count]:
             for role in roles:
                 if (role, index) not in done:
-                    await record_one(name, role, index, state, server.base_url, file, prompts)
+                    await record_one(name, role, index, state, server.base_url, file, asking)
             print(f"state {index}: {len(read(file))} answers", file=sys.stderr, flush=True)
 
 
-async def record_one(name: str, role: str, index: int, state: State, base_url: str, file: Path, prompts: str) -> None:
+async def record_one(name: str, role: str, index: int, state: State, base_url: str, file: Path, asking: Asking) -> None:
     """Ask a model in one role about the state of an index, and keep its answers."""
-    config = settings(role, base_url)
+    config = settings(role, base_url, asking.structured)
     opened = Models(config.models, folder=_common.ROOT / ".bench")
     recorders = {key: Recorder(each, name, role, index, file) for key, each in open_models(config, opened).items()}
     agent = build_agent(config, recorders.__getitem__)
     try:
-        with use_folder(prompts):
+        with use_folder(asking.prompts):
             came = await ask(role, index, state, agent, next(iter(recorders.values())), config)
     except InfrastructureError as error:
         came = Came(role=role, state=index, failed=str(error))
@@ -263,6 +273,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--half", choices=("development", "test", "both"), default="both", help="states to ask about, or to print")
     parser.add_argument("--prompts", default="", help="folder of prompts")
+    parser.add_argument("--structured", choices=("auto", "always", "never"), default="auto", help="when answers are asked for by a schema")
     parser.add_argument("--into", type=Path, default=ANSWERS, help="folder of the answers that are recorded")
     parser.add_argument("--table", type=Path, nargs="+", metavar="FOLDER", help="print what the answers in these folders came to")
     return parser.parse_args()
@@ -276,7 +287,8 @@ def main() -> int:
         if not _llamacpp.available() or not (FOLDER / f"{options.record}.gguf").exists():
             _common.lacks("llama.cpp or the instruct models are not installed: run shells/setup.sh --instruct")
         options.into.mkdir(parents=True, exist_ok=True)
-        asyncio.run(record(options.record, options.role, options.n, options.threads, options.into, options.half, options.prompts))
+        asking = Asking(options.prompts, options.structured)
+        asyncio.run(record(options.record, options.role, options.n, options.threads, options.into, options.half, asking))
     if options.table:
         table(options.table, options.half)
     if not options.states and not options.record and not options.table:

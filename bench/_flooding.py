@@ -31,6 +31,8 @@ OWN = (
         "stream_of_long_messages", "for (let n = 0; n < 5; n++) new EventSource('/@name/events?' + n)",
         files={"events": Reply(LARGE, headers=(("Content-Type", "text/event-stream"),), endless=LARGE)},
     ),
+    heavy("states_of_large_entries", every("history.pushState('a'.repeat(5e6) + Math.random(), '', '#' + Math.random())", 3)),
+    heavy("names_of_large_frames", every("window.name = 'a'.repeat(5e6) + Math.random()", 3)),
     heavy("addresses_of_long_frames", every("history.pushState(0, '', '#' + 'a'.repeat(1e6) + Math.random())", 3)),
 )  # fmt: skip
 """Floods of this bench alone."""

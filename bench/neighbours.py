@@ -40,7 +40,7 @@ from tests.safety.attack import environments
 FLOODS = (
     "frames_churned", "frames_of_other_sites_churned", "refused_from_workers", "refused_pictures_and_sockets", "titles_and_history",
     "console_of_the_page", "console_of_workers", "console_of_long_lines", "streams_without_end", "stream_of_long_messages",
-    "stream_as_document", "addresses_of_long_frames",
+    "stream_as_document", "addresses_of_long_frames", "states_of_large_entries", "names_of_large_frames",
 )  # fmt: skip
 ROUNDS = 3
 """Times that each flood runs."""

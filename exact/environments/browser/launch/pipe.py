@@ -62,6 +62,7 @@ _CONSOLE = _EventKind("it writes to its console without end", 2000, 200.0, is_ne
 _MESSAGES = _EventKind("it receives messages without end", 5000, 500.0, is_needed=False)
 _FRAMES = _EventKind("it adds frames without end", 200, 10.0)
 """Each frame costs the browser's main process, which all pages share, milliseconds."""
+_ADDRESSES = _EventKind("it changes its address without end", 1000, 100.0)
 _OTHER = _EventKind("it causes events without end", 20000, 2000.0)
 _KINDS = {
     b"Runtime.consoleAPICalled": _CONSOLE,
@@ -70,6 +71,7 @@ _KINDS = {
     b"Network.eventSourceMessageReceived": _MESSAGES,
     b"Network.webSocketFrameReceived": _MESSAGES,
     b"Page.frameAttached": _FRAMES,
+    b"Page.navigatedWithinDocument": _ADDRESSES,
 }
 """Kinds of events by name. All others are of the kind `_OTHER`, so that each event of a page is counted."""
 

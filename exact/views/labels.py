@@ -104,6 +104,8 @@ def describe(actions: ActionSpace) -> str:
 
 
 QUOTED = r"\"(?:[^\"\\]|\\.)*\"|“[^”]*”|'(?:[^'\\]|\\.)*'"
+_STANDS = re.compile(r"(?: \d+ of \d+)?(?: (?:under|before) \"[^\"]*\")?")
+"""The place of an element, as observations show it behind its role."""
 _VERB = re.compile(r"\s*(\w+)")
 _PLAIN = re.compile(rf"\s*(?:{QUOTED}|-?\d+(?:\.\d+)?|\w+)", re.S)
 _VALUE = re.compile(rf"\s*(?:value\s*=\s*)?({QUOTED})", re.S)
@@ -138,10 +140,13 @@ def _by_id(text: str, actions: ActionSpace, observation: Observation) -> str:
             named = _named(found, observation) if found else None
             written = f"[{named.id}]" if named else ""
         if found is None:
-            raise ActionError(f"{text.strip()[:80]!r} does not fit: {verb.takes.replace('the id of an element', 'the label, the role and the id of an element')}")
+            raise ActionError(
+                f"{text.strip()[:80]!r} does not fit: {verb.takes.replace('the id of an element', 'the label, the role and the id of an element')}"
+            )
         at = found.end()
         if named and found["alone"]:
-            at = _described(named, text, at, verb.form[place + 1 :])
+            made = made_names(observation, [named.id])
+            at = _described(named, made.get(named.id, ""), text, at, verb.form[place + 1 :])
         parts.append(written)
     return " ".join((*parts, text[at:])).strip()
 
@@ -155,14 +160,17 @@ def _reference(verb: Verb, place: int) -> re.Pattern[str]:
     return re.compile(rf"\s*(?:{label}|(?:{role}\s*)?\[\s*(?P<alone>[\w:.-]+)\s*\])", re.S)
 
 
-def _described(element: Element, text: str, at: int, rest: Sequence[Parameter | str]) -> int:
-    """Return where an element's own role and name end, which an answer may repeat after its id; `at` if it does not.
+def _described(element: Element, made: str, text: str, at: int, rest: Sequence[Parameter | str]) -> int:
+    """Return where an element's own role, name and place end, which an answer may repeat after its id; `at` if it does not.
 
-    A verb whose text is left out is not read: the name is no text.
+    `made`: its name if it has none. A verb whose text is left out is not read: the name is no text.
     """
     role = re.compile(rf"\s*{re.escape(element.role)}\b", re.I).match(text, at)
     if role is None:
         return at
+    place = _STANDS.match(text, role.end())
+    if place and fits(made, f"{element.role}{place[0]}".replace('"', "'")):
+        return place.end()
     name = re.compile(rf"\s*({QUOTED})", re.S).match(text, role.end())
     if name is None or not fits(element.name, unquoted(name[1])):
         return role.end()

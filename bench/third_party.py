@@ -66,7 +66,7 @@ AGENTS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 PAGES = {"react": 2, "rmcts": 8}
 """Pages after which sessions end: about half of an attempt, with what is searched."""
-AT_ONCE = 10
+AT_ONCE = 4
 """Attempts at the same time, if the model thinks."""
 
 

@@ -140,9 +140,8 @@ def _by_id(text: str, actions: ActionSpace, observation: Observation) -> str:
             named = _named(found, observation) if found else None
             written = f"[{named.id}]" if named else ""
         if found is None:
-            raise ActionError(
-                f"{text.strip()[:80]!r} does not fit: {verb.takes.replace('the id of an element', 'the label, the role and the id of an element')}"
-            )
+            takes = verb.takes.replace("the id", "the label, the role and the id")
+            raise ActionError(f"{text.strip()[:80]!r} does not fit: {takes}")
         at = found.end()
         if named and found["alone"]:
             made = made_names(observation, [named.id])

@@ -160,20 +160,23 @@ def _reference(verb: Verb, place: int) -> re.Pattern[str]:
 
 
 def _described(element: Element, made: str, text: str, at: int, rest: Sequence[Parameter | str]) -> int:
-    """Return where an element's own role, name and place end, which an answer may repeat after its id; `at` if it does not.
+    """Return where an element's own role, name, place and value end, which an answer may repeat after its id; `at` if it does not.
 
-    `made`: its name if it has none. A verb whose text is left out is not read: the name is no text.
+    `made`: its name if it has none. A verb whose text is left out is not read: neither the name nor the value is the text.
     """
     role = re.compile(rf"\s*{re.escape(element.role)}\b", re.I).match(text, at)
     if role is None:
         return at
-    place = _STANDS.match(text, role.end())
-    if place and fits(made, f"{element.role}{place[0]}".replace('"', "'")):
-        return place.end()
-    name = re.compile(rf"\s*({QUOTED})", re.S).match(text, role.end())
-    if name is None or not fits(element.name, unquoted(name[1])):
-        return role.end()
-    return name.end() if bool(rest) == bool(text[name.end() :].strip()) else at
+    end = role.end()
+    place, name = _STANDS.match(text, end), re.compile(rf"\s*({QUOTED})", re.S).match(text, end)
+    if place and place[0] and fits(made, f"{element.role}{place[0]}".replace('"', "'")):
+        end = place.end()
+    elif name and fits(element.name, unquoted(name[1])):
+        if bool(rest) != bool(text[name.end() :].strip()):
+            return at
+        end = name.end()
+    value = _VALUE.match(text, end)
+    return value.end() if value and not rest and element.value == unquoted(value[1]) else end
 
 
 def _named(found: re.Match[str], observation: Observation) -> Element:

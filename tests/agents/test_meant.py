@@ -13,6 +13,7 @@ from tests.prompts.states import page
 LOGIN = page(("textbox", ""), ("textbox", ""), ("button", "Login"))
 BOXES = page(("checkbox", "USa"), ("checkbox", "DKkQH"), ("button", "Submit"), ("heading", "Enter"))
 FIELDS = page(("LabelText", "Username"), ("textbox", ""), ("LabelText", "Password"), ("textbox", ""))
+FILLED = Observation(text="", fingerprint="", elements=(Element(id="1", role="textbox", name="", value="2uMiJ"),))
 TWICE = page(("button", "Login"), ("link", "Login"))
 
 
@@ -44,6 +45,7 @@ def lists(*options: tuple[str, ...]) -> Observation:
         ('Action: fill [1] textbox "City" "Ann"', page(("textbox", "City")), 'fill [1] "Ann"'),
         ('Action: fill [2] textbox under "Username" value="vina"', FIELDS, 'fill [2] "vina"'),
         ('Action: click [4] textbox under "Password"', FIELDS, "click [4]"),
+        ('Action: click [1] textbox value="2uMiJ"', FILLED, "click [1]"),
         ("Action: drag [1] button to [2] link", TWICE, "drag [1] to [2]"),
     ],
 )
@@ -64,6 +66,7 @@ def test_an_action_with_one_meaning_is_read(said: str, observation: Observation,
         ('click [3] button "USa"', BOXES),
         ('fill [1] button "Ann"', LOGIN),
         ('click [2] textbox under "Password"', FIELDS),
+        ('click [1] textbox value="other"', FILLED),
         ('fill [1] textbox "City"', page(("textbox", "City"))),
     ],
 )

@@ -23,6 +23,8 @@ from exact.errors import ActionError
 _SECONDS = 120.0
 """Seconds that a command may take."""
 _PROGRAM = "import pyautogui"
+_NOT_FOUND = 127
+"""Status of a shell that did not find a program."""
 _POLL = 0.1
 _FAULTS = 8
 """Maximum number of faults of each kind that are kept, because a user's script never reads them."""
@@ -85,7 +87,10 @@ class Commands:
                     return _answer(told), 200
                 self._perform(program)
                 return _answer(""), 200
-            return self._run(command, shell, float(given.get("timeout") or _SECONDS), given.get("working_dir")), 200
+            done = self._run(command, shell, float(given.get("timeout") or _SECONDS), given.get("working_dir"))
+            if done["returncode"] == _NOT_FOUND:
+                self._faults.refused(f"execute: {command if isinstance(command, str) else shlex.join(command)}: {done['error'].strip()}")
+            return done, 200
         except ActionError as error:
             return {"status": "error", "message": str(error), "output": "", "error": str(error), "returncode": 1}, 500
         except (OSError, ValueError, subprocess.SubprocessError) as error:

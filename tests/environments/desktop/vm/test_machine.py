@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from exact.environments.desktop.accessibility import Silent
 from exact.environments.desktop.pyautogui import read_pyautogui
 from exact.environments.desktop.screen import TopLevelWindow
-from exact.environments.desktop.vm.commands import StepFaults
+from exact.environments.desktop.session import Session
+from exact.environments.desktop.vm.commands import Commands, StepFaults
 from exact.environments.desktop.vm.document import Opening, titles
 from exact.environments.desktop.vm.machine import Machine, _up_to_openings
 
@@ -52,6 +57,16 @@ def test_a_step_that_an_agent_may_have_made_impossible_counts_in_a_set_up_alone(
     faults.refused("no such window")
     faults.broke("the display broke")
     assert faults.take(setup=True) == ["the display broke", "no such window", "launch: false ended with status 1"]
+
+
+def test_a_step_of_a_set_up_whose_program_is_not_there_has_failed(tmp_path: Path) -> None:
+    faults, session = StepFaults(), cast("Session", SimpleNamespace(env=dict(os.environ), home=tmp_path))
+    commands = Commands(session, lambda program: None, faults)
+    for command in ("no-such-program now", "false"):
+        done, status = commands.execute({"command": command, "shell": True})
+        assert status == 200 and done["returncode"]
+    [fault] = faults.take(setup=True)
+    assert fault.startswith("execute: no-such-program now: ") and "not found" in fault
 
 
 def window(id: int, pid: int, title: str = "") -> TopLevelWindow:

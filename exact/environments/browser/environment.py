@@ -82,10 +82,15 @@ class BrowserEnvironment:
         return seen
 
     @property
+    def _task(self) -> Task | None:
+        """Task of the episode; None before the first."""
+        return self.episode.task
+
+    @property
     def obstacle(self) -> str:
         """The reason why no snapshot can be taken now: something is under way. Empty if there is none."""
         tabs = self.episode.tabs
-        if self._terminated or self.episode.task is None or not tabs.window.tabs:
+        if self._terminated or self._task is None or not tabs.window.tabs:
             return "no episode is under way"
         return tabs.obstacle or self.episode.backend.obstacle(tabs)
 
@@ -371,7 +376,7 @@ class BrowserEnvironment:
         config, gate = tabs.config, tabs.gate
         if config.mask and SHOWN in (outcome.answer or ""):
             raise InfrastructureError(f"the answer holds {SHOWN}, in place of a text that browser.mask hides: it is not scored").final()
-        judged = secrets.revealed(msgspec.structs.replace(outcome, task=self.episode.task))
+        judged = secrets.revealed(msgspec.structs.replace(outcome, task=self._task))
         documents, before, gate.is_judged = JudgedDocuments(config.answer_seconds, gate.partial), dict(gate.partial), True
         try:
             async with self._call("evaluate"):

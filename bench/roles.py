@@ -138,21 +138,6 @@ def surprise(state: State, wrong: Step, right: Step) -> Surprise:
     )  # fmt: skip
 
 
-def settings(role: str, base_url: str, structured: str = "auto") -> Config:
-    """Return the configuration of a role, with one sample. `structured`: when answers are asked for by a schema."""
-    served = {"model": "local", "provider": "llamacpp", "base_url": base_url, "structured": structured}
-    model = served | {"temperature": 0.3, "max_tokens": 200, "timeout": 1200.0}
-    value = {"kind": role if role in VALUES else "llm", "samples": 1, "most": 1}
-    return parse(
-        {
-            "models": {"policy": model | {"price": {"input": 0, "output": 0}}},
-            "policy": {"kind": "llm", "samples": 1} | POLICIES.get(role, {}),
-            "value": value,
-            "reflection": {"kind": "llm"},
-        }
-    )
-
-
 class Asking(NamedTuple):
     """How a model is asked."""
 
@@ -160,6 +145,23 @@ class Asking(NamedTuple):
     """Folder of prompts; empty for the package's."""
     structured: str
     """When answers are asked for by a schema: `models.ROLE.structured`."""
+    thoughts: bool
+    """Whether policies are asked for a thought."""
+
+
+def settings(role: str, base_url: str, asking: Asking) -> Config:
+    """Return the configuration of a role, with one sample."""
+    served = {"model": "local", "provider": "llamacpp", "base_url": base_url, "structured": asking.structured}
+    model = served | {"temperature": 0.3, "max_tokens": 200, "timeout": 1200.0}
+    value = {"kind": role if role in VALUES else "llm", "samples": 1, "most": 1}
+    return parse(
+        {
+            "models": {"policy": model | {"price": {"input": 0, "output": 0}}},
+            "policy": {"kind": "llm", "samples": 1, "thoughts": asking.thoughts} | POLICIES.get(role, {}),
+            "value": value,
+            "reflection": {"kind": "llm"},
+        }
+    )
 
 
 async def record(name: str, roles: Sequence[str], count: int, threads: int, folder: Path, half: str, asking: Asking) -> None:
@@ -177,7 +179,7 @@ async def record(name: str, roles: Sequence[str], count: int, threads: int, fold
 
 async def record_one(name: str, role: str, index: int, state: State, base_url: str, file: Path, asking: Asking) -> None:
     """Ask a model in one role about the state of an index, and keep its answers."""
-    config = settings(role, base_url, asking.structured)
+    config = settings(role, base_url, asking)
     opened = Models(config.models, folder=_common.ROOT / ".bench")
     recorders = {key: Recorder(each, name, role, index, file) for key, each in open_models(config, opened).items()}
     agent = build_agent(config, recorders.__getitem__)
@@ -274,6 +276,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--half", choices=("development", "test", "both"), default="both", help="states to ask about, or to print")
     parser.add_argument("--prompts", default="", help="folder of prompts")
     parser.add_argument("--structured", choices=("auto", "always", "never"), default="auto", help="when answers are asked for by a schema")
+    parser.add_argument("--no-thoughts", action="store_true", help="ask policies for the action alone")
     parser.add_argument("--into", type=Path, default=ANSWERS, help="folder of the answers that are recorded")
     parser.add_argument("--table", type=Path, nargs="+", metavar="FOLDER", help="print what the answers in these folders came to")
     return parser.parse_args()
@@ -287,7 +290,7 @@ def main() -> int:
         if not _llamacpp.available() or not (FOLDER / f"{options.record}.gguf").exists():
             _common.lacks("llama.cpp or the instruct models are not installed: run shells/setup.sh --instruct")
         options.into.mkdir(parents=True, exist_ok=True)
-        asking = Asking(options.prompts, options.structured)
+        asking = Asking(options.prompts, options.structured, not options.no_thoughts)
         asyncio.run(record(options.record, options.role, options.n, options.threads, options.into, options.half, asking))
     if options.table:
         table(options.table, options.half)

@@ -36,6 +36,8 @@ ACTION = AnswerForm(
     schema=_object(thought=_TEXT, action=_TEXT),
     example='{"thought": "<your thoughts>", "action": "<what would follow `Action:`>"}',
 )
+ACTION_ALONE = AnswerForm(schema=_object(action=_TEXT), example='{"action": "<what would follow `Action:`>"}')
+"""Form of a model that reasons before it answers."""
 ACTIONS = AnswerForm(
     schema=_object(thought=_TEXT, actions=_list(_object(why=_TEXT, action=_TEXT, percent=_NUMBER))),
     example='{"thought": "<your thoughts>", "actions": '

@@ -70,6 +70,9 @@ class PolicyConfig(Strict, frozen=True, kw_only=True):
     its tokens' probabilities, which are requested then; if the server gives none, as with frequency."""
     style: Literal["plain", "explorative"] = "plain"
     """llm: style of the prompt. explorative: the agent may try uncertain actions and step back on its own."""
+    thoughts: bool = True
+    """llm: ask for a line of thought above the action. False: the action alone, for small models, whose answers end after a thought. Models
+    that are known to reason are asked for none."""
     examples: str = ""
     """llm: YAML list of solved steps that every prompt shows, each with `goal`, `observation`, `thought` and `action`. Empty: none."""
     changes: bool = False

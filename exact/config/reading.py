@@ -234,7 +234,7 @@ class Config(Strict, frozen=True, kw_only=True):
     sandbox: SandboxConfig = SandboxConfig()
     """Sandboxes of the services that tasks declare. `browser.sandbox` decides whether there is one."""
     prompts: str = ""
-    """Folder of prompt templates that override the package's by name. Empty: none."""
+    """Folder of prompt templates that override the package's by name. `0.1`: the prompts of that release. Empty: none."""
 
     @property
     def own_parts(self) -> tuple[str, ...]:

@@ -221,6 +221,11 @@ class ChatModel(Protocol):
         ...
 
 
+def reasons(model: ChatModel) -> bool:
+    """Return whether a model is known to reason before it answers: it has an attribute `reasons` that says so."""
+    return bool(getattr(model, "reasons", False))
+
+
 class WrappedModel:
     """A model in front of another one, whose name and price it has. A subclass answers the questions."""
 
@@ -237,6 +242,11 @@ class WrappedModel:
     def price(self) -> Price | None:
         """Price of the other one; None if it is unknown."""
         return self._model.price
+
+    @property
+    def reasons(self) -> bool:
+        """Whether the other one reasons before it answers."""
+        return reasons(self._model)
 
     async def close(self) -> None:
         """Close the other one."""

@@ -191,6 +191,8 @@ class ServedModel:
                 note(Exchange(endpoint=self.url, outcome="refused", reason=self._scrubbed(failed.message)))
                 raise self._status(error, body, sent) from None
         usage = answer.usage
+        if usage.reasoning_tokens and self.takes.reasons is None:
+            self.takes = msgspec.structs.replace(self.takes, reasons=True)
         self._limiter.succeeded(tokens, usage.input_tokens + usage.output_tokens)
         choices = tuple(
             msgspec.structs.replace(each, text=self._without_key(each.text)) for each in answer.choices

@@ -66,6 +66,11 @@ class OpenAIModel:
         return self._tariff.price
 
     @property
+    def reasons(self) -> bool:
+        """Whether it reasons before it answers, as far as is known."""
+        return any(endpoint.takes.reasons for endpoint in self._endpoints)
+
+    @property
     def endpoints(self) -> tuple[ServedModel, ...]:
         """Endpoints that serve the model."""
         return tuple(self._endpoints)

@@ -59,6 +59,8 @@ class ModelCapabilities(Strict, frozen=True, kw_only=True, omit_defaults=True):
     """Cache marks: `cache_control` of the messages API, `prompt_cache_key` of the others. The chat API gets it only if this is true."""
     items: bool | None = None
     """Reasoning and tool calls of the model's earlier turns, sent back as they came. Without it their text is sent back."""
+    reasons: bool | None = None
+    """Whether the model reasons before it answers, so that prompts give its thoughts no place. None: the first answers show it."""
     computer: str = ""
     """Type of the model's own computer tool, for `policy.actions: computer`. Empty: `computer` in the responses API, `computer_20250124` in
     the messages API."""

@@ -43,6 +43,7 @@ def example_inputs(prompt: Prompt) -> dict[str, object]:
         "style": lambda: "plain",
         "examples": tuple,
         "elements": lambda: "id",
+        "thinks": lambda: True,
         "k": lambda: 5,
         "side": lambda: "for",
         "heard": tuple,

@@ -1,8 +1,8 @@
 """The library of prompts: one template per file, with its name, version and inputs at the top.
 
-A template defines two macros: `system()`, which is the same for all states of a task so that servers can cache it, and `user()`. Inputs are
-values, never templates: text from a page or a model is not rendered. A user's folder replaces the package's prompts file by file; the
-functions of this module use the folder that `use_folder` selects.
+A template defines two macros: `system()`, which differs between states of a task only at its end so that servers can cache it, and
+`user()`. Inputs are values, never templates: text from a page or a model is not rendered. A user's folder replaces the package's prompts
+file by file; the functions of this module use the folder that `use_folder` selects.
 """
 
 from __future__ import annotations
@@ -222,13 +222,17 @@ _PACKAGE = Library()
 _USED: ContextVar[Library] = ContextVar("prompts", default=_PACKAGE)
 
 
+PAST = {"0.1": Path(__file__).parent / "v0_1"}
+"""Folders of the prompts of earlier releases, by release."""
+
+
 @contextmanager
 def use_folder(folder: str | Path) -> Iterator[Library]:
-    """Use, inside the context, the prompts of a folder in place of the package's. Empty: the package's alone.
+    """Use, inside the context, the prompts of a folder in place of the package's. Empty: the package's alone. `0.1`: those of that release.
 
     Raises UsageError.
     """
-    library = Library(Path(folder)) if folder else _PACKAGE
+    library = Library(PAST.get(str(folder), Path(folder))) if folder else _PACKAGE
     token = _USED.set(library)
     try:
         yield library

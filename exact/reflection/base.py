@@ -29,6 +29,8 @@ class Surprise(msgspec.Struct, frozen=True, kw_only=True):
     alternative: str = ""
     """Canonical text of the contrasted action, if any: the best-valued sibling, the policy's favourite, or the committed action."""
     alternative_value: float | None = None
+    alternative_after: Observation | None = None
+    """Observation that the contrasted action led to, if it was seen."""
     node: int = 0
     signal: str = "edge"
     """Name of the wrong expectation."""
@@ -55,8 +57,8 @@ class Surprise(msgspec.Struct, frozen=True, kw_only=True):
 class Reflector(Protocol):
     """An author of reflections on surprises."""
 
-    async def reflect(self, context: Context, surprise: Surprise, kind: Kind) -> Reflection:
-        """Return a reflection. `context` is that of the state in which the action was taken.
+    async def reflect(self, context: Context, surprise: Surprise, kind: Kind) -> Reflection | None:
+        """Return a reflection; None if there is nothing to learn. `context` is that of the state in which the action was taken.
 
         Raises ModelError; a failed call writes nothing.
         """

@@ -37,6 +37,8 @@ class Option(msgspec.Struct, frozen=True, kw_only=True):
     value: float
     """Q, in [0, 1]."""
     visits: int = 1
+    after: Observation | None = None
+    """Observation that it led to in the search, if it was seen."""
 
 
 class FailedPath(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,6 +145,7 @@ def _between(record: Record, signal: Signal, kind: Kind, expected: float | None,
             value_before=record.before if record.before is not None else expected,
             alternative=other.action if other else "",
             alternative_value=other.value if other else None,
+            alternative_after=other.after if other else None,
             node=record.node,
             signal=signal,
             judgement=record.judgement,
@@ -174,6 +177,7 @@ def _against(record: Record, signal: Signal, other: Option | None, real: float |
             value_before=record.before if record.before is not None else other.value,
             alternative=other.action,
             alternative_value=other.value,
+            alternative_after=other.after,
             node=record.node,
             signal=signal,
         ),
@@ -195,6 +199,7 @@ def _failed(record: Record) -> Iterator[tuple[Kind, Surprise]]:
             value_before=record.before,
             alternative=record.step.action.key,
             alternative_value=record.chosen,
+            alternative_after=record.after,
             node=record.node,
             signal="branch",
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import NamedTuple, TypeVar
 
@@ -24,6 +24,7 @@ T = TypeVar("T")
 
 _WHEN = re.compile(r"\b(?:when|if|where|whenever|once)\b", re.I)
 """Matches the words of a condition."""
+_WORD = re.compile(r"\w+")
 _PART = re.compile(r"^[\s>*_#-]*(expected|real|lesson)[\s*_]*:[\s*_]*", re.I | re.M)
 
 
@@ -54,13 +55,19 @@ class LLMReflector:
         self._model, self._sampling, self._run, self._clock = model, sampling, run, clock
         self._tokens = observation_tokens
 
-    async def reflect(self, context: Context, surprise: Surprise, kind: Kind) -> Reflection:
-        """Return a reflection on a surprise, for the policy or the value function. Raises ModelError."""
+    async def reflect(self, context: Context, surprise: Surprise, kind: Kind) -> Reflection | None:
+        """Return a reflection on a surprise, for the policy or the value function; None if the model finds no lesson in it.
+
+        A lesson that names no element of the states is asked for again. Raises ModelError.
+        """
         seen, hidden, behind = self._fitting(surprise)
         expected = clipped(surprise.expectation, WORDS)
         if kind == "policy":
             expected, _ = await self._asked("expectation", parse_expectation, context, msgspec.structs.replace(seen, after=None), hidden)
-        written, prompt = await self._asked("reflection", parse_reflection, context, seen, hidden + behind, kind=kind, expectation=expected)
+        parse = partial(parse_reflection, names=_names(seen))
+        written, prompt = await self._asked("reflection", parse, context, seen, hidden + behind, kind=kind, expectation=expected)
+        if not written.reflection:
+            return None
         return reflection_record(
             context,
             surprise,
@@ -86,12 +93,25 @@ class LLMReflector:
         return (await ask(self._model, request, parse, seed=context.seed))[0], prompt.id
 
     def _fitting(self, surprise: Surprise) -> tuple[Surprise, tuple[str, ...], tuple[str, ...]]:
-        """Return the surprise with observations that fit, and notes on the parts left out of each."""
+        """Return the surprise with observations that fit, and notes on the parts left out of the first two."""
         fits = partial(fit_observation, tokens=self._tokens, model=self._model.name, characters=PREVIOUS_CHARACTERS)
         before, notes = fits(surprise.step.observation)
         after, more = (None, ()) if surprise.after is None else fits(surprise.after)
+        other = None if surprise.alternative_after is None else fits(surprise.alternative_after)[0]
         step = msgspec.structs.replace(surprise.step, observation=before)
-        return msgspec.structs.replace(surprise, step=step, after=after), notes, more
+        return msgspec.structs.replace(surprise, step=step, after=after, alternative_after=other), notes, more
+
+
+_LEAST_NAME = 2
+"""Characters from which the name of an element counts as one that a lesson may name."""
+
+
+def _names(surprise: Surprise) -> frozenset[str]:
+    """Return the names of the elements of the states of a surprise, and the texts of its actions, as words in lower case."""
+    seen = (surprise.step.observation, surprise.after, surprise.alternative_after)
+    said = [name for each in seen if each is not None for element in each.elements for name in (element.name, element.value or "")]
+    flat = (" ".join(_WORD.findall(name.casefold())) for name in said)
+    return frozenset(name for name in flat if len(name) >= _LEAST_NAME)
 
 
 @asks(f"write the word Expected, a colon, and at most {WORDS} words on what the next state should show")
@@ -111,23 +131,32 @@ def parse_expectation(text: str) -> str:
     return found
 
 
-@asks(f"write the word Real, a colon and one sentence; then the word Lesson, a colon and at most {WORDS} words that begin with When")
-def parse_reflection(text: str) -> Written:
-    """Return the parts `Real:` and `Lesson:` of an answer.
+@asks(
+    f"write the word Real, a colon and one sentence; then the word Lesson, a colon and one sentence of at most {WORDS} words that begins"
+    " with When and names an element by its words, or the word none"
+)
+def parse_reflection(text: str, names: Collection[str] = ()) -> Written:
+    """Return the parts `Real:` and `Lesson:` of an answer. The lesson is empty if it is the word none.
 
-    Raises AnswerError if one is missing, double, empty or too long, or names no condition.
+    `names`: those of the elements that it may be about, as words in lower case. Raises AnswerError if a part is missing, double, empty or
+    too long, or if the lesson names no condition or, where names are given, no element.
     """
     said = _parts(text)[1:]
-    names = [name for name, _ in said if name != "expected"]
-    if sorted(names) != ["lesson", "real"]:
-        raise AnswerError(f"the parts are {', '.join(names) or 'missing'}: write `Real:` and `Lesson:`, each once")
+    given = [part for part, _ in said if part != "expected"]
+    if sorted(given) != ["lesson", "real"]:
+        raise AnswerError(f"the parts are {', '.join(given) or 'missing'}: write `Real:` and `Lesson:`, each once")
     parts = dict(said)
-    if empty := [name for name in names if not parts[name]]:
+    if empty := [part for part in given if not parts[part]]:
         raise AnswerError(f"nothing follows {empty[0].capitalize()}: write one sentence")
     if (count := len(parts["lesson"].split())) > WORDS:
         raise AnswerError(f"the lesson has {count} words: write at most {WORDS}")
+    if parts["lesson"].strip(" .*_`\"'").casefold() in ("none", "no lesson"):
+        return Written(parts["real"], "")
     if not _WHEN.search(parts["lesson"]):
         raise AnswerError("the lesson names no condition: begin it with `When`")
+    words = f" {' '.join(_WORD.findall(parts['lesson'].casefold()))} "
+    if names and not any(f" {name} " in words for name in names):
+        raise AnswerError("the lesson names no element of the states: name one by its words, or write none")
     return Written(parts["real"], parts["lesson"])
 
 

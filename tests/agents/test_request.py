@@ -10,7 +10,7 @@ from exact.observation import Box, Element
 from tests.prompts.states import ACTIONS, SHOE, context, page
 from tests.views.test_view import png
 
-POLICY = {"role": "policy", "samples": 2, "actions": ACTIONS.describe(), "style": "plain", "examples": ()}
+POLICY = {"role": "policy", "samples": 2, "actions": ACTIONS.describe(), "style": "plain", "examples": (), "thinks": True}
 
 
 def test_text_over_the_limit_is_left_out_and_noted_with_the_request():

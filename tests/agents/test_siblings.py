@@ -40,7 +40,7 @@ async def test_one_question_judges_all_of_them():
     (request,) = model.requests
     words = request.messages[1].parts[0].text
     assert request.prompt.startswith("value_siblings@") and request.sampling.n == 2
-    assert "Thank you" in words and "Red shoe" in words and "It ends the attempt." in words and words.count("⟦answer") == 1
+    assert "Thank you" in words and "Red shoe" in words and "It ends the attempt, " in words and words.count("⟦answer") == 1
 
 
 async def test_reflections_recalled_for_any_sibling_are_shown_once():

@@ -34,7 +34,7 @@ def test_a_file_of_the_folder_takes_the_place_of_the_packages_and_others_stay(fo
         assert rendered.user == context().instruction and "never follow instructions" in rendered.system
         assert rendered.id.startswith("value@7:") and describe_prompt("policy").id == theirs
         assert describe_prompt("value").source == str(folder / "value.j2")
-    assert render_prompt("value", **INPUTS).id.startswith("value@5:")
+    assert render_prompt("value", **INPUTS).id.startswith("value@6:")
 
 
 def test_an_included_part_can_be_the_users_and_changes_the_hash(folder):
@@ -90,3 +90,12 @@ def test_a_prompt_without_an_example_says_where_to_put_one(folder):
         example.example_inputs(library.prompt("mine"))
     (folder / "mine.j2").write_text((folder / "mine.j2").read_text().replace("version: 7", "version: 7\nexample: {colour: red}"))
     assert example.example_inputs(Library(folder).prompt("mine"))["colour"] == "red"
+
+
+def test_the_prompts_of_an_earlier_release_stay_selectable():
+    now = {name: describe_prompt(name) for name in prompt_names()}
+    given = {name: example.example_inputs(each) for name, each in now.items()}
+    with use_folder("0.1"):
+        assert describe_prompt("policy").id.startswith("policy@4:") and "First think" in render_prompt("policy", **given["policy"]).system
+        assert all(render_prompt(name, **given[name]).user for name in prompt_names())
+    assert {name: describe_prompt(name) for name in prompt_names()} == now

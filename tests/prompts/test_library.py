@@ -9,6 +9,7 @@ import exact.prompts
 from exact.agents.policy.llm import Example
 from exact.context import Argument, Evaluation
 from exact.errors import UsageError
+from exact.prompts.example import example_inputs
 from exact.prompts.library import describe_prompt, prompt_names, render_prompt
 from exact.reflection.record import action_label
 from exact.views.labels import describe, label_action, label_first
@@ -19,7 +20,7 @@ from .states import ACTIONS, LESSON, LIST, SHOE, context, page, surprise
 GOLDEN = Path(__file__).parent / "golden"
 REFUSED = msgspec.structs.replace(context().history[0], observation=SHOE, action=ACTIONS.parse("scroll up"), error="nothing to\nscroll")
 UNSEEN = msgspec.structs.replace(context().history[0], observation=SHOE, action=ACTIONS.parse("click [2]"), note="no-op: leads back\nhere")
-POLICY = {"actions": ACTIONS.describe(), "label": action_label, "history": 5, "style": "plain", "examples": ()}
+POLICY = {"actions": ACTIONS.describe(), "label": action_label, "history": 5, "style": "plain", "examples": (), "thinks": True}
 BY_ID, BY_LABEL = POLICY | {"elements": "id"}, POLICY | {"elements": "label", "label": label_action, "actions": describe(ACTIONS)}
 SPOKEN = {"actions": ACTIONS.describe(), "elements": "id", "before": None}
 SCREEN = {"screen": (1280, 720), "picture": (1088, 612)}
@@ -82,7 +83,11 @@ RENDERED = {
     "value_siblings_changes": lambda: render_prompt("value_siblings", context=context(), states=(CHANGED, ANSWERED), **VALUE),
     "reflection_policy": lambda: render_prompt("reflection", context=context(), surprise=surprise(), kind="policy", **REFLECTION),
     "reflection_sibling": lambda: render_prompt(
-        "reflection", context=context(), surprise=surprise(signal="sibling", expected=0.4, real=0.1), kind="policy", **REFLECTION
+        "reflection",
+        context=context(),
+        surprise=surprise(signal="sibling", expected=0.4, real=0.1, alternative_after=WENT_ON.observation),
+        kind="policy",
+        **REFLECTION,
     ),
     "reflection_value": lambda: render_prompt(
         "reflection",
@@ -133,7 +138,7 @@ def test_the_reflector_sees_what_was_expected_of_what(signal, says):
 
 
 def test_the_id_tells_name_version_and_content():
-    assert re.fullmatch(r"policy@4:[0-9a-f]{6}", describe_prompt("policy").id)
+    assert re.fullmatch(r"policy@5:[0-9a-f]{6}", describe_prompt("policy").id)
     assert describe_prompt("policy").id == RENDERED["policy"]().id != describe_prompt("value").id
 
 
@@ -159,9 +164,9 @@ def test_other_inputs_than_declared_are_an_error(inputs):
         render_prompt("value", **inputs)
 
 
-def test_the_system_part_is_the_same_for_all_states():
+def test_the_system_part_is_the_same_for_states_alike():
     assert RENDERED["policy"]().system == RENDERED["policy_first_state"]().system
-    assert RENDERED["value"]().system == RENDERED["value_ended"]().system
+    assert RENDERED["value"]().system == render_prompt("value", context=context(page(("button", "Other"))), **VALUE).system
 
 
 def test_page_text_is_never_a_template():
@@ -183,3 +188,24 @@ def test_only_the_last_steps_are_shown():
 def test_images_follow_the_words():
     _, user = RENDERED["policy"]().messages(b"png")
     assert [type(part).__name__ for part in user.parts] == ["Text", "Image"]
+
+
+POLICIES = [name for name in prompt_names() if name.startswith("policy")]
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_model_that_reasons_gets_no_place_for_its_thoughts(name):
+    inputs = example_inputs(describe_prompt(name))
+    texts = [str(render_prompt(name, **(inputs | {"thinks": thinks}))) for thinks in (True, False)]
+    assert "think" in texts[0].lower().replace("thinks", "") or "Thought:" in texts[0]
+    assert "Thought:" not in texts[1].partition("=== user")[0] and "think" not in render_prompt(name, **(inputs | {"thinks": False})).system
+
+
+@pytest.mark.parametrize("name", ["value", "value_debate", "judge", "value_siblings"])
+def test_a_judge_sees_one_scale(name):
+    running, ended = context(), context(terminated=True)
+    more = {"judge": {"arguments": CASES}, "value_siblings": {"states": (WENT_ON,)}}.get(name, {})
+    done = more | ({"states": (ANSWERED,)} if name == "value_siblings" else {})
+    while_it_runs, at_its_end = (render_prompt(name, context=seen, **VALUE, **own).system for seen, own in ((running, more), (ended, done)))
+    assert while_it_runs.count("\nA  ") == at_its_end.count("\nA  ") == 1
+    assert "one right action is left" in while_it_runs and "it cannot be told" in at_its_end

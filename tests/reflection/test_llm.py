@@ -29,7 +29,7 @@ async def test_a_reflection_keeps_expectation_result_and_provenance():
     assert reflection.text == "When a size field is empty, fill it before buying."
     assert (reflection.run, reflection.task, reflection.site, reflection.node) == ("r1", "shop/buy?seed=1", "shop.test", 3)
     assert reflection.action_label == 'click button "Buy"' and reflection.surprise == pytest.approx(-0.7)
-    assert reflection.model == model.name and reflection.prompt.startswith("reflection@4:") and reflection.created == 5.0
+    assert reflection.model == model.name and reflection.prompt.startswith("reflection@5:") and reflection.created == 5.0
     assert reflection.tainted
 
 
@@ -144,3 +144,20 @@ async def test_a_reflection_can_be_stored(tmp_path):
     found = memory.retrieve(context(), "policy", k=1, threshold=0.0, exclude_task=None)
     memory.close()
     assert found == (reflection,)
+
+
+async def test_a_lesson_names_an_element_of_the_states_or_is_asked_for_again():
+    vague = "Expected: It is sent.\nReal: no.\nLesson: When a textbox is focused, judge it higher."
+    reflection, model = await reflected(lambda question, sample: GOOD if "Answer again: write the word Real" in question.text else vague)
+    assert reflection.text.startswith("When a size") and len(model.requests) == 3
+
+
+@pytest.mark.parametrize("none", ["none", "None.", "**none**"])
+async def test_a_model_may_find_no_lesson(none):
+    reflection, _ = await reflected(f"Expected: It is bought.\nReal: It was bought.\nLesson: {none}")
+    assert reflection is None
+
+
+async def test_a_reflector_is_shown_what_the_other_action_led_to():
+    _, model = await reflected(alternative_after=page(("heading", "Blue shoe"), ("textbox", "Size: 42")))
+    assert "Size: 42" in said(model.requests[-1])

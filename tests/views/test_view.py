@@ -125,7 +125,15 @@ def test_several_forms_at_once_and_cuts_are_reported():
     assert found.context.observation.html.startswith('<p exact="0">') and any("lines of the HTML" in note for note in found.left_out)
     text = str(
         render_prompt(
-            "policy", context=found.context, label=action_label, history=3, actions="", style="plain", examples=(), elements="id"
+            "policy",
+            context=found.context,
+            label=action_label,
+            history=3,
+            actions="",
+            style="plain",
+            examples=(),
+            elements="id",
+            thinks=True,
         ).messages()
     )
     assert "HTML:" in text and "Downloaded: bill.csv" in text and "left out)" in text

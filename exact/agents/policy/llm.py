@@ -21,7 +21,7 @@ from types import MappingProxyType
 import msgspec
 
 from exact.action import ActionSpace, Parameter, Verb
-from exact.agents.form import ACTION, ACTIONS
+from exact.agents.form import ACTION, ACTION_ALONE, ACTIONS
 from exact.agents.parse import ParsedAction, parse_action, parse_actions
 from exact.agents.policy.computer import GESTURES, on_screen, parse_call
 from exact.agents.policy.conversation import conversation_request
@@ -31,7 +31,7 @@ from exact.config import PolicyConfig, ViewConfig
 from exact.context import Context, Proposal, Taken
 from exact.environments.browser.act.grammar import can_type, options_of, suited
 from exact.errors import UsageError
-from exact.models.base import ChatModel, ChatRequest, Choice, Sampling
+from exact.models.base import ChatModel, ChatRequest, Choice, Sampling, reasons
 from exact.observation import Element
 from exact.prompts.ask import read, read_choices
 from exact.untrusted import read_yaml
@@ -147,11 +147,13 @@ class LLMPolicy:
                 model=self._model.name,
                 grammar=constrained,
             )
+        offered = actions if actions.code is not None else useful(actions, context)
+        thinks = self._config.thoughts and not reasons(self._model)
         return state_request(
             name, context, self._view, self._sampling, role=self._config.role, samples=samples, model=self._model.name,
             grammar=constrained, labels=labels,
-            actions=describe(actions) if labels else actions.describe(), style=self._config.style, examples=self._examples,
-            form=None if by_call else ACTIONS if form else ACTION, **inputs,
+            actions=describe(offered) if labels else offered.describe(), style=self._config.style, examples=self._examples,
+            form=None if by_call else ACTIONS if form else ACTION if thinks else ACTION_ALONE, thinks=thinks, **inputs,
         )  # fmt: skip
 
     @cached_property
@@ -173,6 +175,32 @@ def prompt_family(config: PolicyConfig, view: ViewConfig, context: Context, acti
     if view.images and view.marks and context.observation.screenshot is not None:
         return "policy_marks"
     return "policy" if view.text else "policy_screenshot"
+
+
+_OF_DIALOGS, _OF_TABS = frozenset(("accept", "dismiss", "answer")), frozenset(("tab", "close_tab"))
+
+
+def useful(actions: ActionSpace, context: Context) -> ActionSpace:
+    """Return the verbs that a state has a use for: those of fields, lists, files, dialogs and tabs only if there are some.
+
+    All of them if the observation lists no elements.
+    """
+    seen = context.observation
+    if not seen.elements:
+        return actions
+
+    def has_a_use(verb: Verb) -> bool:
+        if verb.name in _OF_DIALOGS:
+            return any(each.role == "alertdialog" for each in seen.elements)
+        if verb.name in _OF_TABS:
+            return bool(seen.tabs)
+        if verb.name == "type":
+            return can_type(seen.elements)
+        if verb.name == "upload" and not context.task.files:
+            return False
+        return Parameter.ELEMENT not in verb.form or bool(suited(verb, seen.elements))
+
+    return ActionSpace([verb for verb in actions.verbs.values() if has_a_use(verb)])
 
 
 def span_probability(choice: Choice, span: tuple[int, int] | None) -> float | None:

@@ -11,7 +11,8 @@ import asyncio
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import msgspec
 
@@ -175,9 +176,12 @@ class Ending:
             seen = attempt.bare_context(self._state.search.tree.nodes[surprise.node])
             try:
                 with calling("reflector.reflect", reflector):
-                    reflection = expect(await awaited(reflector.reflect(seen, surprise, kind)), Reflection)
+                    said = await awaited(reflector.reflect(seen, surprise, kind))
+                    reflection = None if said is None else expect(said, Reflection)
             except (ModelError, PartError, BudgetExceeded) as error:
                 attempt.record(ev.Failed(what="reflection", node=surprise.node, reason=str(error)))
+                continue
+            if reflection is None:
                 continue
             reflection = msgspec.structs.replace(
                 reflection, outcome=outcome, outcome_source="evaluator" if scored else "judge", signal=surprise.signal
@@ -281,6 +285,7 @@ def _record(
     evaluation = came.evaluation if came.evaluation is not None and not came.evaluation.unjudged else None
     first = evaluation.value if evaluation is not None else None
     ended = outcome if after == state.live.path[-1] else None
+    seen = partial(_seen_after, blobs, node)
     return Record(
         step=_taken(blobs, node, edge),
         after=blobs.get_observation(came.observation) if came.observation else None,
@@ -294,8 +299,8 @@ def _record(
         judgement=evaluation,
         final=_worth(state, edge, came, outcome) if ended is None else ended,
         following=following,
-        favourite=_favourite(decision),
-        best_other=max((option for option in _options(decision)), key=lambda option: option.value, default=None),
+        favourite=_favourite(decision, seen),
+        best_other=max(_options(decision, seen), key=lambda option: option.value, default=None),
         failed=_deepest_failure(blobs, node, edge),
         noise=noise,
     )
@@ -332,23 +337,29 @@ def _worth(state: AttemptState, edge: Edge, came: Node, outcome: float | None) -
     return max(found, outcome) if outcome is not None and outcome >= SOLVED else found
 
 
-def _options(decision: Decision) -> Iterator[Option]:
+def _seen_after(blobs: Blobs, node: Node, alternative: Alternative) -> Observation | None:
+    """Return the observation that an action of a state led to in the search; None if it was not seen."""
+    child = node.edges[alternative.edge].child if alternative.edge < len(node.edges) else None
+    return blobs.get_observation(child.observation) if child is not None and child.observation else None
+
+
+def _options(decision: Decision, seen: Callable[[Alternative], Observation | None]) -> Iterator[Option]:
     """Yield the actions that were not chosen and had a value."""
     for other in decision.alternatives:
         if other.edge != decision.edges[0] and other.value is not None:
-            yield _option(other, other.value)
+            yield _option(other, other.value, seen(other))
 
 
-def _favourite(decision: Decision) -> Option | None:
+def _favourite(decision: Decision, seen: Callable[[Alternative], Observation | None]) -> Option | None:
     """Return the policy's first choice, where it was another action and was searched."""
     first = max(decision.alternatives, key=lambda each: each.prior, default=None)
     if first is None or first.edge == decision.edges[0] or first.value is None:
         return None
-    return _option(first, first.value)
+    return _option(first, first.value, seen(first))
 
 
-def _option(alternative: Alternative, value: float) -> Option:
-    return Option(action=alternative.action, value=value, visits=alternative.visits)
+def _option(alternative: Alternative, value: float, after: Observation | None) -> Option:
+    return Option(action=alternative.action, value=value, visits=alternative.visits, after=after)
 
 
 def _taken(blobs: Blobs, node: Node, edge: Edge) -> Taken:

@@ -9,11 +9,12 @@ from exact.agents.policy.llm import LLMPolicy
 from exact.agents.policy.prior import floor_priors
 from exact.config import ModelConfig, PolicyConfig
 from exact.context import Taken
+from exact.environments.browser.act.grammar import BROWSER_ACTIONS
 from exact.errors import AnswerError, ModelError, PromptRefused, UsageError
 from exact.models.base import Image, Sampling, Text
 from exact.models.openai import OpenAIModel
 from exact.models.scripted import Reply, ScriptedModel, ScriptedServer
-from tests.prompts.states import ACTIONS, SHOE, apart, context
+from tests.prompts.states import ACTIONS, SHOE, apart, context, page
 
 
 def samples(*texts: str | Reply) -> ScriptedModel:
@@ -112,7 +113,7 @@ async def test_the_request_tells_where_it_belongs_and_how_it_is_sampled():
     policy = LLMPolicy(model, PolicyConfig(samples=3), sampling=Sampling(temperature=0.7, max_tokens=99, logprobs=True))
     await policy.propose(context(node=12), ACTIONS, 4)
     (request,) = model.requests
-    assert (request.role, request.node, request.attempt) == ("policy", 12, 0) and request.prompt.startswith("policy@4:")
+    assert (request.role, request.node, request.attempt) == ("policy", 12, 0) and request.prompt.startswith("policy@5:")
     sampling = request.sampling
     assert (sampling.n, sampling.temperature, sampling.max_tokens, sampling.logprobs) == (3, 0.7, 99, True)
 
@@ -186,7 +187,7 @@ async def test_a_list_is_one_call_and_its_confidences_are_the_priors():
         ("click [2]", 2 / 3, "Think.\nBuy it."),
         ('fill [3] "42"', 1 / 3, "Or the size."),
     ]
-    assert len(model.requests) == 1 and model.requests[0].prompt.startswith("policy_list@3:")
+    assert len(model.requests) == 1 and model.requests[0].prompt.startswith("policy_list@4:")
 
 
 async def test_a_list_without_one_usable_action_goes_back():
@@ -273,3 +274,34 @@ async def test_listed_actions_are_weighed_by_tokens_over_http():
         got = await proposed(model, form="list", weigh="logprobs")
         await model.close()
     assert got[0].prior == pytest.approx(1 / (1 + math.exp(-1.2)))
+
+
+def page_with(*elements, **more):
+    return context(page(*elements), **more)
+
+
+@pytest.mark.parametrize(
+    ("seen", "offered", "left_out"),
+    [
+        (page_with(("button", "Send")), {"click", "press", "stop"}, {"fill", "select", "upload", "accept", "tab"}),
+        (page_with(("textbox", "Name")), {"click", "fill"}, {"select", "type"}),
+        (page_with(("combobox", "Size")), {"select"}, {"upload"}),
+        (page_with(("alertdialog", "Sure?"), ("button", "OK")), {"accept", "dismiss"}, {"fill"}),
+        (context(msgspec.structs.replace(SHOE, tabs=("http://shop.test/2",))), {"tab", "close_tab"}, {"select"}),
+        (context(msgspec.structs.replace(SHOE, elements=())), {"fill", "select", "accept", "tab"}, set()),
+    ],
+)
+async def test_verbs_that_a_state_has_no_use_for_are_not_offered(seen, offered, left_out):
+    model = samples("Action: wait")
+    await LLMPolicy(model, PolicyConfig()).propose(seen, BROWSER_ACTIONS, 2)
+    listed = {line.split()[0] for line in model.requests[0].messages[0].parts[0].text.partition("has a use for")[2].splitlines()[1:]}
+    assert offered <= listed and not left_out & listed
+
+
+@pytest.mark.parametrize(("reasons", "settings"), [(True, {}), (False, {"thoughts": False})])
+async def test_a_model_that_reasons_or_is_small_is_asked_for_the_action_alone(reasons, settings):
+    model = samples("Action: click [2]")
+    model.reasons = reasons
+    await proposed(model, **settings)
+    [request] = model.requests
+    assert "Thought:" not in str(request.messages) and "thought" not in request.form.example

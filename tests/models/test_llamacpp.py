@@ -153,6 +153,7 @@ async def test_an_attempt_goes_on_where_a_server_was_killed_and_started_again(tm
 
     with llamacpp.running() as server:
         config = settings(server.base_url, "react", "action", max_tokens=8)
+        config = msgspec.structs.replace(config, limits=msgspec.structs.replace(config.limits, actions=3))
         (line,) = await runner(tmp_path / "run", config, watch=kill).run()
     assert (line.status, line.missing, line.resumable) == ("failed", "model", True) and "cannot reach" in line.reason
     with llamacpp.running(port=server.port):

@@ -137,7 +137,7 @@ async def test_whatever_a_part_raises_ends_its_own_attempt_alone(tmp_path: Path,
 
 @pytest.mark.parametrize("method", ["reset", "step", "evaluate", *AGENT])
 async def test_whatever_a_part_returns_ends_its_own_attempt_alone(tmp_path: Path, method: str) -> None:
-    for i, given in enumerate(RETURNED):
+    for i, given in enumerate(each for each in RETURNED if each is not None or method != "reflect"):  # no lesson is a result
         lines, events = await two_tasks(tmp_path / str(i), method, given)
         check(method, *lines, events)
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from exact.agents.base import Policy, ValueFunction
     from exact.agents.value.controls import RewardValue
     from exact.benchmarks.base import Suite
-    from exact.config import Config, SearchConfig
+    from exact.config import Config, SearchConfig, ToolConfig
     from exact.context import Context, Evaluation, Proposal, Reflection, Taken
     from exact.environments.base import (
         BaseEnvironment,
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         StateChanged,
         Transition,
     )
+    from exact.environments.tools.tool import tool
     from exact.errors import (
         ActionError,
         AnswerError,
@@ -39,14 +40,16 @@ if TYPE_CHECKING:
         JournalError,
         ModelError,
         PartError,
+        ToolError,
         UncertainCommit,
         UsageError,
     )
     from exact.library.extract import extract
     from exact.library.goal import WorstCase, estimate
+    from exact.library.make import TaskEnvironment, make
     from exact.library.run import Run, Runner, open_run
     from exact.library.search import search, search_sync
-    from exact.library.solve import Solution, TaskEnvironment, make, solve, solve_sync
+    from exact.library.solve import Solution, solve, solve_sync
     from exact.library.solving import SolvingEvent, solve_many, solving
     from exact.models.base import ChatModel
     from exact.observation import Element, Observation
@@ -98,6 +101,7 @@ _MODULES = {
     "config": (
         "Config",
         "SearchConfig",
+        "ToolConfig",
     ),
     "context": (
         "Context",
@@ -118,6 +122,7 @@ _MODULES = {
         "StateChanged",
         "Transition",
     ),
+    "environments.tools.tool": ("tool",),
     "errors": (
         "ActionError",
         "AnswerError",
@@ -129,6 +134,7 @@ _MODULES = {
         "JournalError",
         "ModelError",
         "PartError",
+        "ToolError",
         "UncertainCommit",
         "UsageError",
     ),
@@ -136,6 +142,10 @@ _MODULES = {
     "library.goal": (
         "WorstCase",
         "estimate",
+    ),
+    "library.make": (
+        "TaskEnvironment",
+        "make",
     ),
     "library.run": (
         "Run",
@@ -148,8 +158,6 @@ _MODULES = {
     ),
     "library.solve": (
         "Solution",
-        "TaskEnvironment",
-        "make",
         "solve",
         "solve_sync",
     ),
@@ -280,6 +288,8 @@ __all__ = [
     "Taken",
     "Task",
     "TaskEnvironment",
+    "ToolConfig",
+    "ToolError",
     "TotBFS",
     "TotDFS",
     "Transition",
@@ -302,6 +312,7 @@ __all__ = [
     "solve_many",
     "solve_sync",
     "solving",
+    "tool",
 ]
 
 

@@ -1,7 +1,7 @@
 """Actions, and the grammar that an environment gives them.
 
-An action is written as text: a verb, then its arguments: `click [12]`, `fill [3] "Ann"`, `drag [4] to [7]`. `ActionSpace.parse` reads a
-model's text; two texts with the same meaning have the same `key`.
+An action is written as text: a verb, then its arguments: `click [12]`, `fill [3] "Ann"`, `drag [4] to [7]`, and `find {"name": "Ann"}` for
+a tool. `ActionSpace.parse` reads a model's text; two texts with the same meaning have the same `key`.
 """
 
 from __future__ import annotations
@@ -39,6 +39,9 @@ class Parameter(enum.Enum):
     ELEMENT = "[id]"
     TEXT = '"text"'
     NUMBER = "number"
+    OBJECT = "{...}"
+    """A JSON object, such as the arguments of a tool. As an argument it is its canonical text: members sorted, no spaces but after `,` and
+    `:`. One that is not written is empty."""
 
 
 _WORDS = {
@@ -64,13 +67,16 @@ class Verb(msgspec.Struct, frozen=True, kw_only=True):
     """Grammar (GBNF) of each text or number as it is written, quotes included, for models whose answers are constrained. Empty: any."""
     code: str = ""
     """Language of the code, if the only argument is code. A model writes it as a fenced block below the verb."""
+    shape: str = ""
+    """Form of an argument that is an object, for prompts: `{"name": text}`. Empty: `{...}`."""
 
     @property
     def usage(self) -> str:
         """The written form: `drag [id] to [id]`; for code, the verb alone."""
         if self.code:
             return self.name
-        return " ".join((self.name, *(p.value if isinstance(p, Parameter) else p for p in self.form)))
+        known = {Parameter.OBJECT: self.shape} if self.shape else {}
+        return " ".join((self.name, *(known.get(p, p.value) if isinstance(p, Parameter) else p for p in self.form)))
 
     @property
     def takes(self) -> str:
@@ -85,6 +91,7 @@ _TOKEN = re.compile(
       | (?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|“[^”]*”|„[^“”]*[“”]|«[^»]*»|‘[^’]*’)
       | (?P<number>-?\d+(?:\.\d+)?)(?![\w.])
       | (?P<word>\w+)
+      | (?P<object>\{)
     )""",
     re.S | re.X,
 )
@@ -94,6 +101,7 @@ _ID = re.compile(r"[\w:.-]{1,200}")
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.S)
 _WINDOWS_PATH = re.compile(r"[A-Za-z]:\\(?![\\\"/]|u[0-9a-fA-F]{4})|\\\\[\w.$-]+\\(?![\\\"/]|u[0-9a-fA-F]{4})")
+_DECODER = json.JSONDecoder(strict=False)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", '"': '"', "'": "'", "\\": "\\"}
 
 
@@ -124,6 +132,8 @@ class ActionSpace:
         if not tokens or tokens[0][0] != "word":
             raise ActionError(f"no action in {_short(text)}: begin with one of {', '.join(self.verbs)}")
         verb, given = self._verb(tokens[0][1]), tokens[1:]
+        if not given and verb.form == (Parameter.OBJECT,):
+            given = [("object", "{}")]
         kinds = [p.name.lower() if isinstance(p, Parameter) else "word" for p in verb.form]
         if [kind for kind, _ in given] != kinds:
             raise ActionError(f"{_short(text)} does not fit: {verb.takes}")
@@ -185,12 +195,37 @@ def _tokens(text: str) -> list[tuple[str, str]]:
         match = _TOKEN.match(text, at)
         if not match or match.lastgroup is None:
             raise ActionError(f"cannot read {_short(text[at:])} in {_short(text)}: write one action, nothing else")
-        kind, value = match.lastgroup, match[match.lastgroup]
+        kind, value, at = match.lastgroup, match[match.lastgroup], match.end()
+        if kind == "object":
+            value, at = _object_at(text, match.start("object"))
         found.append((kind, _unquoted(value) if kind == "text" else value))
-        at = match.end()
         if not text[at:].strip():
             break
     return found
+
+
+def canonical_object(found: object) -> str:
+    """Return the canonical text of a JSON object. Raises ValueError for what JSON cannot say, and RecursionError."""
+    if not isinstance(found, dict):
+        raise ValueError("it is no object")
+    return json.dumps(found, ensure_ascii=False, sort_keys=True, allow_nan=False)
+
+
+def _object_at(text: str, begins: int) -> tuple[str, int]:
+    """Return the canonical text of the JSON object that begins at a place, and where it ends. Raises ActionError."""
+    try:
+        found, end = _DECODER.raw_decode(text, begins)
+        return canonical_object(found), end
+    except (ValueError, RecursionError) as error:
+        raise ActionError(f'cannot read {_short(text[begins:])}: write a JSON object, such as {{"name": "text"}}') from error
+
+
+def _is_canonical(text: str) -> bool:
+    """Return whether a text is a JSON object as `canonical_object` writes it."""
+    try:
+        return canonical_object(_DECODER.decode(text)) == text
+    except (ValueError, RecursionError):
+        return False
 
 
 def _unquoted(text: str) -> str:
@@ -218,6 +253,8 @@ def _fits(slot: Parameter | str, value: str | float) -> bool:
         return bool(_ID.fullmatch(value))
     if slot is Parameter.TEXT:
         return not _LONE_SURROGATE.search(value)
+    if slot is Parameter.OBJECT:
+        return not _LONE_SURROGATE.search(value) and _is_canonical(value)
     return isinstance(slot, str) and value in slot.split("|")
 
 

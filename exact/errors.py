@@ -79,7 +79,11 @@ class ActionError(ExactError):
 
 
 class SecretRefused(ActionError):
-    """A placeholder of a secret in an action whose target belongs to an origin that the secret is not bound to. Nothing was typed."""
+    """A secret in an action whose target may not have it: a page of another origin, or a tool. Nothing was typed or called."""
+
+
+class ToolError(ActionError):
+    """A tool that raised, or gave no answer in time. Of a tool that reads, nothing was changed."""
 
 
 class InfrastructureError(ExactError):

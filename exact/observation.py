@@ -60,6 +60,8 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """Files downloaded since the task began, one line each: `report.csv (120 bytes, sha256 9f86d081884c7d65)`."""
     senders: tuple[str, ...] = ()
     """Ids of elements that send a form which may write: buttons when clicked, fields when Enter is pressed."""
+    results: int = 0
+    """Number of lines at the beginning of the text that are results of tools. They stay if the text is shortened or not shown."""
     html: str = ""
     """The page as HTML, shortened, if requested. `exact="12"` is the id of an element."""
     note: str = ""

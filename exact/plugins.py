@@ -129,6 +129,8 @@ def _module(key: str, name: str) -> Any:
         sys.path.remove(str(Path.cwd()))
 
 
+FILE_MODULE = "exact_plugin_"
+"""Beginning of the names of modules that are files."""
 _loaded: dict[Path, Any] = {}
 """Modules of files, by path: a file runs once, whichever keys name parts of it."""
 
@@ -139,7 +141,7 @@ def load_file(key: str, path: Path) -> Any:
         return _loaded[path]
     if not path.is_file():
         raise UsageError(f"{key}: there is no file {path}")
-    name = f"exact_plugin_{hashlib.blake2b(str(path).encode(), digest_size=6).hexdigest()}"
+    name = f"{FILE_MODULE}{hashlib.blake2b(str(path).encode(), digest_size=6).hexdigest()}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = sys.modules[name] = importlib.util.module_from_spec(spec)

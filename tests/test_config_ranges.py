@@ -29,12 +29,12 @@ def outside(kind: type[msgspec.Struct]) -> Iterator[tuple[str, float, str]]:
 
 def nested(path: str, value: object) -> dict[str, Any]:
     for name in reversed(path.split(".")):
-        value = {name: value}
+        value = {name.removesuffix("[0]"): [value] if name.endswith("[0]") else value}
     assert isinstance(value, dict)
     return value
 
 
-KEYS = [(f"{path}.{name}", *rest) for path, kind in sections() for name, *rest in outside(kind)]
+KEYS = [(f"{path}{'[0]' * (path == 'tools')}.{name}", *rest) for path, kind in sections() for name, *rest in outside(kind)]
 CHOICES = [(name, *rest) for name, kind in OPTIONS.items() for rest in outside(kind)]
 
 

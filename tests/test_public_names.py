@@ -11,7 +11,7 @@ import exact
 
 from . import house
 
-NO_MODULES = {"algorithms", "attempts", "cost", "guest", "memories", "policies", "size", "suites", "values"}
+NO_MODULES = {"algorithms", "attempts", "cost", "guest", "memories", "policies", "size", "suites", "tools", "values"}
 """Names after `exact.` that are groups of entry points, loggers, figures of telemetry, or of the script in a page."""
 LATER = {"exact.environments.base.NOTES"}
 """Names that are gone and still stand somewhere: none should."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -22,6 +23,7 @@ _CLOSED_QUOTE = re.compile(r""""(?:[^"\\]|\\.)*"|“[^”]*”|(?<=\s)'(?:[^'\\]
 _OPEN_QUOTE = re.compile(r"[\"“]")
 _UNTIL_STRAIGHT, _UNTIL_CURLY = re.compile(r'(?:[^"\\]|\\.)*"', re.S), re.compile(r"[^”]*”")
 _NEXT_LINE = re.compile(r"(?:[ \t`*\r]*\n)*[^\n]*")
+_OBJECTS = json.JSONDecoder(strict=False)
 _AROUND = "`* \t\r\n"
 """Characters that dress an action."""
 
@@ -88,18 +90,21 @@ def outside_code(lines: list[re.Match[str]], answer: str, actions: ActionSpace) 
 def _written(answer: str, actions: ActionSpace, read: Callable[[str], Action]) -> Iterator[WrittenAction]:
     """Yield the actions in order: lines that say so, and lines that are nothing else; then objects that hold one."""
     marked = {line.start(): line for line in outside_code(list(ACTION.finditer(answer)), answer, actions)}
-    end = 0
+    end, lines = 0, list[tuple[int, int]]()
     for line in sorted((*marked.values(), *_BARE.finditer(answer)), key=lambda each: each.start()):
         if line.start() in marked:
             end = line_end(line, answer, actions)
             if not line["rest"].strip(_AROUND):  # the action is the next line
                 end = found.end() if (found := _NEXT_LINE.match(answer, end)) else end
+            lines.append((line.start(), end))
             yield WrittenAction(line.start(), end, _number(line), True, _read(line, answer, actions, read))
         elif line.start() >= end:
             with contextlib.suppress(ActionError):
                 action = read(_plain(line["rest"].strip(_AROUND), actions))
                 yield WrittenAction(line.start(), line.end(), _number(line), False, action)
     for begins, said in embedded(answer, "action"):
+        if any(start <= begins < stop for start, stop in lines):
+            continue  # it is an argument
         with contextlib.suppress(ActionError):
             yield WrittenAction(begins, begins, 0, False, read(_plain(text_of(said["action"]), actions)))
 
@@ -154,7 +159,11 @@ def _plain(text: str, actions: ActionSpace) -> str:
 
 
 def _quoted_rest(rest: str, below: str) -> str:
-    """Return the text below a line up to the quotation mark that closes the one in the line; empty if the line opens none."""
+    """Return the text below a line up to the end of the object, or to the quotation mark, that the line opens; empty if it opens none."""
+    begins = rest.find("{")
+    if begins >= 0 and not _OPEN_QUOTE.search(_CLOSED_QUOTE.sub("", rest[:begins])):
+        with contextlib.suppress(ValueError, RecursionError):
+            return below[: max(0, _OBJECTS.raw_decode(rest + below, begins)[1] - len(rest))]
     opened = _OPEN_QUOTE.search(_CLOSED_QUOTE.sub("", rest))
     if opened is None:
         return ""

@@ -61,6 +61,7 @@ def _rows(tasks: tuple[Task, ...], config: Config, out: Path, *, benchmark: bool
         ("calls", "; ".join(models) if models else "no model: the built-in agent is not a language model"),
         ("origins", ", ".join(config.browser.allow_origins) or "only those of the tasks"),
         ("writes", f"{out}"),
+        *_tools(config),
         *_browser(config),
         ("money", _cap(limits.money, n, "$")),
         ("model calls", _cap(limits.calls, n) if models else "0"),
@@ -82,6 +83,40 @@ def _rows(tasks: tuple[Task, ...], config: Config, out: Path, *, benchmark: bool
     except UsageError as error:
         rows.append(("refused", f"this run would not start: {error}"))
     return "\n".join(f"  {name:12} {text}" for name, text in rows)
+
+
+def _tools(config: Config) -> list[tuple[str, str]]:
+    """Return the user's tools with their effects, and the servers whose tools are further ones."""
+    from exact.config.environments import MCP, TOOL_GROUP
+    from exact.environments.tools.tool import function_tool
+    from exact.plugins import attribute
+
+    functions = [function_tool(attribute("tools", each.kind, TOOL_GROUP)) for each in config.tools if each.kind != MCP]
+    shown = [f"{each.name} ({each.settings.effect}s)" for each in functions]
+    shown += [f"MCP server {' '.join(each.command) or each.url}" for each in config.tools if each.kind == MCP]
+    return [("tools", ", ".join(shown))] if shown else []
+
+
+def served_tools_shown(config: Config) -> str:
+    """Start the MCP servers of a configuration, and return what they offer and what they say of it, for `--dry-run`. Nothing is called.
+
+    Raises UsageError, EnvironmentFailure.
+    """
+    from exact.cli.signals import run_async
+    from exact.config.environments import MCP
+    from exact.environments.tools.server import served_tools
+
+    async def listed() -> list[str]:
+        lines = list[str]()
+        for server in servers:
+            async with served_tools(server) as tools:
+                lines += (f"  {each.name} {each.settings.effect}s{f': {each.hint}' if each.hint else ''}" for each in tools)
+        return lines
+
+    servers = [each for each in config.tools if each.kind == MCP]
+    lines = run_async(listed()) if servers else []
+    head = ["Tools of MCP servers, which were started to name them. A search may call those that you name in `reads`:"] if lines else []
+    return "\n".join((*head, *lines))
 
 
 def _browser(config: Config) -> list[tuple[str, str]]:

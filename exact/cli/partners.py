@@ -135,7 +135,7 @@ def _tells(url: str) -> bool:
 async def _refused(task: Task, browser: BrowserConfig, url: str, more: Sequence[str]) -> list[tuple[str, str]]:
     """Return methods and addresses of the requests that are refused when a page opens. `more`: further origins that it may load from."""
     from exact.environments.sites.site import declared_outside
-    from exact.library.solve import make
+    from exact.library.make import make
     from exact.task import Task
 
     bare = msgspec.structs.replace(

@@ -74,6 +74,12 @@ _LONGEST_SCHEMA = 64 * 1024
     metavar="ORIGIN",
     help="Further origin that pages may be opened from: https://host[:port]. Repeatable.",
 )
+@click.option(
+    "--tools",
+    multiple=True,
+    metavar="FILE.py[:NAME]",
+    help="Function that the agent may call, or all that a file declares by @exact.tool. Repeatable; for MCP servers: docs/tools.md.",
+)
 @click.option("--allow-same-task", is_flag=True, help="Also show reflections from the same task. The results record it.")
 @click.option(
     "--dry-run",
@@ -87,7 +93,7 @@ def run(
     tasks: tuple[str, ...], path: Path | None, overrides: tuple[str, ...], out: Path | None, url: str | None, goal: str | None,
     site: Path | None, services: Path | None, origins: tuple[str, ...], allow_same_task: bool, dry_run: bool, watch: bool, as_json: bool,
     own: Path | None, fail_unsolved: bool, junit: Path | None, strict_nltk: bool, model: str | None, effort: Effort | None,
-    answer: Path | None,
+    answer: Path | None, tools: tuple[str, ...],
 ) -> int:  # fmt: skip
     """Run one agent on tasks and write a report for each.
 
@@ -96,6 +102,10 @@ def run(
     """
     overrides = (*overrides, *("models.strict_nltk=true",) * strict_nltk)
     config = _config(_named(model, effort, path, overrides, dry_run=dry_run) or load(path, overrides), origins, watch)
+    if tools:
+        from exact.environments.tools.open import with_tool_names
+
+        config = with_tool_names(config, tools)
     if allow_same_task:
         config = msgspec.structs.replace(config, reflection=msgspec.structs.replace(config.reflection, exclude_same_task=False))
     if own is not None:
@@ -111,12 +121,14 @@ def run(
 
         refuse_reward(selected, benchmark=not own_site)
     if dry_run:
-        from exact.cli.dry_run import describe
+        from exact.cli.dry_run import describe, served_tools_shown
         from exact.cli.partners import looked_at
 
         echo(describe(selected, config, out or Path("runs", f"{config.name}-N"), benchmark=not own_site))
         if own_site and (seen := looked_at(selected, config)):
             echo(seen)
+        if served := served_tools_shown(config):
+            echo(served)
         return 0
     from exact.benchmarks.open import check_environments
     from exact.cli.attempt import attempt

@@ -14,6 +14,7 @@ from exact.config.environments import (
     ProxyConfig,
     RecordingConfig,
     SandboxConfig,
+    ToolConfig,
 )
 from exact.config.models import CacheConfig, ModelConfig, ModelsConfig, PriceConfig
 from exact.config.reading import Config, RecordedConfig, check_continues, dump, load, load_recorded, parse, shipped
@@ -41,6 +42,7 @@ __all__ = [
     "SearchConfig",
     "Strict",
     "RecordingConfig",
+    "ToolConfig",
     "ValueConfig",
     "ViewConfig",
     "check_continues",

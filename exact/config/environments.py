@@ -1,4 +1,4 @@
-"""Configuration of browsers, and of sandboxes of services."""
+"""Configuration of browsers, of tools beside them, and of sandboxes of services."""
 
 from __future__ import annotations
 
@@ -7,6 +7,12 @@ from typing import Annotated, Literal
 import msgspec
 
 from exact.config.aliases import Amount, AtLeastOne, AtLeastZero, Strict
+from exact.plugins import check_kind
+
+MCP = "mcp"
+"""Kind of the tools of an MCP server."""
+TOOL_GROUP = "exact.tools"
+"""Group of entry points. The object is a function."""
 
 
 class GeolocationConfig(Strict, frozen=True, kw_only=True):
@@ -207,6 +213,42 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     def never_writes(self) -> bool:
         """Whether a search never sends writes: under `observe`, or with a person's own log-in."""
         return self.speculation == "observe" or bool(self.cdp_url or self.profile)
+
+
+class ToolConfig(Strict, frozen=True, kw_only=True):
+    """A tool of the user's, or an MCP server with all its tools: actions beside those of the environment. See docs/tools.md."""
+
+    kind: str = MCP
+    """`module:function`, `file.py:function`, or a name in the entry points `exact.tools`: a function. mcp: the tools of a server, all of
+    which write unless `reads` names them."""
+    command: tuple[str, ...] = ()
+    """mcp: program of the server, and its arguments. It runs with the rights of exact, and sees the variables in `env` alone."""
+    url: str = ""
+    """mcp: address of a server that runs elsewhere, in place of `command`."""
+    env: dict[str, str] = {}
+    """mcp: further environment variables of the program. A value `$NAME` stands for an environment variable."""
+    headers: dict[str, str] = {}
+    """mcp: headers of each request to `url`. A value `$NAME` stands for an environment variable."""
+    reads: tuple[str, ...] = ()
+    """mcp: names of tools that change nothing, so that a search may call them. What the server says of them is not relied on."""
+    prefix: str = ""
+    """mcp: beginning of the names of the tools, where two servers have one of the same name."""
+    confirm: bool = False
+    """mcp: ask a person before each call of a tool that writes."""
+    seconds: Annotated[float, msgspec.Meta(gt=0)] = 30.0
+    """mcp: seconds that a call may take."""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a kind that is not known, and for keys that do not fit it."""
+        check_kind("tools.kind", self.kind, (MCP,), TOOL_GROUP)
+        if self.kind != MCP:
+            others = (self.command, self.url, self.env, self.headers, self.reads, self.prefix, self.confirm)
+            if any(others):
+                raise ValueError(f"tools: {self.kind} is a function, which has no keys beside kind: its decorator says the rest")
+        elif bool(self.command) == bool(self.url):
+            raise ValueError("tools: an MCP server has either a command or a url: write command: [program, argument]")
+        elif self.url and not self.url.startswith(("http://", "https://")):
+            raise ValueError(f"tools: invalid url {self.url!r}: write http://host/mcp")
 
 
 class Mount(Strict, frozen=True, kw_only=True):

@@ -16,7 +16,7 @@ import msgspec
 
 from exact.config.agents import PolicyConfig, ReflectionConfig, ValueConfig, ViewConfig
 from exact.config.aliases import Strict, current, replacement, without_removed
-from exact.config.environments import BrowserConfig, SandboxConfig
+from exact.config.environments import BrowserConfig, SandboxConfig, ToolConfig
 from exact.config.models import ModelsConfig
 from exact.config.ranges import refusal
 from exact.config.search import Limits, SearchConfig
@@ -233,12 +233,14 @@ class Config(Strict, frozen=True, kw_only=True):
     browser: BrowserConfig = BrowserConfig()
     sandbox: SandboxConfig = SandboxConfig()
     """Sandboxes of the services that tasks declare. `browser.sandbox` decides whether there is one."""
+    tools: tuple[ToolConfig, ...] = ()
+    """Actions beside those of the environments: your own functions, and the tools of MCP servers."""
     prompts: str = ""
     """Folder of prompt templates that override the package's by name. `0.1`: the prompts of that release. Empty: none."""
 
     @property
     def own_parts(self) -> tuple[str, ...]:
-        """Names of the policies, value functions, algorithm, models, suites and memory, of which some may be the user's own code."""
+        """Names of the policies, value functions, algorithm, models, suites, tools and memory, of which some may be the user's own code."""
         values = [self.value]
         for value in values:
             values += value.members
@@ -246,7 +248,7 @@ class Config(Strict, frozen=True, kw_only=True):
         return (
             self.search.algorithm, *(each.kind for each in (self.policy, *self.arms)), *(each.kind for each in values),
             *(each.provider for each in models if each is not None), *self.suites,
-            self.reflection.memory if _names_code(self.reflection.memory) else "",
+            *(each.kind for each in self.tools), self.reflection.memory if _names_code(self.reflection.memory) else "",
         )  # fmt: skip
 
     @classmethod

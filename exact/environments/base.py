@@ -27,6 +27,8 @@ none; a state is reached by reset and replay."""
 
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 """HTTP methods that do not write."""
+TOOL = "TOOL"
+"""Stands for the method of a call of a tool in side effects and questions. The address is `tool:` and its name."""
 SECRET = "SECRET"
 """Stands for the method in a person's question whether an origin may get what may hold a typed secret."""
 
@@ -63,6 +65,11 @@ class SideEffect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def is_write(self) -> bool:
         """Return whether a write was sent: by default a request with a method other than GET, HEAD or OPTIONS."""
         return self.kind == "request" and (self.method not in SAFE_METHODS if self.write is None else self.write)
+
+    @property
+    def is_repeated(self) -> bool:
+        """Return whether taking the step again would send a write again. A tool is not called again: its result is journalled."""
+        return self.is_write and self.method != TOOL
 
     @property
     def is_blocked(self) -> bool:
@@ -162,10 +169,12 @@ class Capabilities(msgspec.Struct, metaclass=RenamedFields, frozen=True, kw_only
 class Environment(Protocol):
     """One environment in which an agent acts.
 
-    Calls do not overlap: each method is awaited before the next one is called. Three attributes are optional. `obstacle` (str): the reason
+    Calls do not overlap: each method is awaited before the next one is called. Five attributes are optional. `obstacle` (str): the reason
     why no snapshot can be taken now, empty if there is none. `processor` (float): CPU seconds used so far. `changes(ids)` (coroutine):
     returns the transition to the present state if it has changed by itself since it was last observed, None if not. Parts that always
     change do not count. `info["still"]` has those of the element ids, separated by spaces, that mean the same elements as before.
+    `repeatable` (mapping): whether a verb may be carried out again after a crash in the middle of it; that of other verbs follows from
+    `isolated`. `rebuilding()` (context manager): inside it, steps are taken again that were committed before.
     """
 
     @property

@@ -7,11 +7,12 @@ from exact.environments.base import EnvironmentFactory, evaluate_outcome
 from exact.errors import ActionError, UsageError
 from exact.evaluation.folder import Replay
 from exact.observation import Observation, same_state
-from exact.runs.attempt.live import observations_before_steps, rebind
+from exact.runs.attempt.live import observations_before_steps, rebind, rebuilding
 from exact.runs.attempt.observations import waypoints
 from exact.runs.journal.file import read_journal
 from exact.runs.journal.state import AttemptState, fold
 from exact.runs.journal.store import Blobs, RunFolder
+from exact.runs.tools import with_recorded_tools
 from exact.task import Outcome, Task
 
 
@@ -30,8 +31,8 @@ async def replay(environments: EnvironmentFactory, task: Task, state: AttemptSta
     """
     assert state.live.ended is not None, "an attempt is replayed after it has ended"
     steps = state.live.carried_out
-    async with environments.open(simulation=False) as environment:
-        if state.live.wrote and not environment.capabilities.isolated:
+    async with with_recorded_tools(environments, state).open(simulation=False) as environment:
+        if state.live.would_write_again and not environment.capabilities.isolated:
             raise UsageError(
                 f"{task.id} wrote to a site that is not isolated: its actions are not sent twice; reset the site and run the task again"
             )
@@ -42,7 +43,8 @@ async def replay(environments: EnvironmentFactory, task: Task, state: AttemptSta
             match, reason = "drifted", "at the start"
         for number, (step, then) in enumerate(zip(steps, observations_before_steps(state, blobs), strict=True), 1):
             try:
-                transition = await environment.step(rebind(environment.actions, step.action, then, observation))
+                with rebuilding(environment):
+                    transition = await environment.step(rebind(environment.actions, step.action, then, observation))
             except ActionError as error:
                 match, reason = "refused", f"action {number}: {error}"
                 break

@@ -106,10 +106,14 @@ class StateTexts:
 def action_space(attempt: JournaledAttempt) -> ActionSpace:
     """Return the first known action space that reads every action of an attempt.
 
-    If there is none, the space is made of the actions themselves: it has their verbs and forms, without descriptions.
+    If there is none, the space is made of the actions themselves: it has their verbs and forms, without descriptions. So are the verbs of
+    tools, which are not loaded for that.
     """
     seen = {edge.action.key: edge.action for node in attempt.state.search.tree.nodes for edge in node.edges}
-    return next((space for space in _known(attempt) if all(_reads(space, action) for action in seen.values())), None) or _derived(seen)
+    calls = {key: each for key, each in seen.items() if any(_parameter(each, given) is Parameter.OBJECT for given in each.args)}
+    tools = _derived(calls).verbs.values()
+    known = (ActionSpace((*space.verbs.values(), *tools)) if calls else space for space in _known(attempt))
+    return next((space for space in known if all(_reads(space, action) for action in seen.values())), None) or _derived(seen)
 
 
 def _known(attempt: JournaledAttempt) -> Iterator[ActionSpace]:
@@ -137,9 +141,15 @@ def _reads(space: ActionSpace, action: Action) -> bool:
 def _derived(seen: dict[str, Action]) -> ActionSpace:
     verbs: dict[str, Verb] = {}
     for action in seen.values():
-        form = tuple(
-            Parameter.ELEMENT if str(each) in action.elements else Parameter.TEXT if isinstance(each, str) else Parameter.NUMBER
-            for each in action.args
-        )
+        form = tuple(_parameter(action, each) for each in action.args)
         verbs.setdefault(action.name, Verb(name=action.name, form=form, final=action.name == "stop"))
     return ActionSpace(list(verbs.values()))
+
+
+def _parameter(action: Action, given: str | float) -> Parameter:
+    """Return the kind of an argument of an action."""
+    if not isinstance(given, str):
+        return Parameter.NUMBER
+    if given in action.elements:
+        return Parameter.ELEMENT
+    return Parameter.OBJECT if given.startswith("{") and action.key.endswith(f" {given}") else Parameter.TEXT

@@ -6,7 +6,7 @@ Calls of the library from code that is not asynchronous.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any, TypeVar
 
@@ -15,6 +15,7 @@ from exact.agents.base import Policy, ValueFunction
 from exact.config import Config, parse
 from exact.environments.base import EnvironmentFactory
 from exact.environments.own import AnyEnvironment, is_environment, opened_factory
+from exact.environments.tools.open import AnyTool
 from exact.errors import UsageError
 from exact.library.tasks import is_of_suite
 from exact.machine import scratch
@@ -36,6 +37,7 @@ async def search(
     iterations: int | None = None,
     seed: int = 0,
     settings: Mapping[str, Any] | None = None,
+    tools: Sequence[AnyTool] = (),
 ) -> Tree:
     """Search from the start of a task and return the tree. Nothing is committed, and no file stays.
 
@@ -52,6 +54,7 @@ async def search(
         iterations: Number of iterations, at least 1. None: 30, unless `settings` has a number.
         seed: Seed of all random draws.
         settings: Further keys of the section `search` of a configuration, such as `{"k": 3, "depth": 10}`.
+        tools: Actions beside those of the environment, as for `solve`. Only those that read are called.
 
     Raises UsageError if an argument cannot be used, EnvironmentFailure and ModelError if no environment or model answers, and PartError if
     the policy or the value function raises or violates its contract.
@@ -66,7 +69,7 @@ async def search(
         refuse_reward((task,), benchmark=is_of_suite(task))
     config = parse({"seed": seed, "search": search_keys, "reflection": {"kind": "none"}})
     async with opened_factory(environment) as environments:
-        return await _searched(environments, agent, task, config)
+        return await _searched(environments, agent, task, config, tools)
 
 
 def search_sync(environment: AnyEnvironment, **arguments: Any) -> Tree:
@@ -83,13 +86,13 @@ def _agreed(settings: Mapping[str, Any] | None, **arguments: object) -> dict[str
     return found
 
 
-async def _searched(environments: EnvironmentFactory, agent: Agent, task: Task, config: Config) -> Tree:
+async def _searched(environments: EnvironmentFactory, agent: Agent, task: Task, config: Config, tools: Sequence[AnyTool]) -> Tree:
     def opened(task: Task) -> AbstractAsyncContextManager[EnvironmentFactory]:
         return nullcontext(environments)
 
     with scratch("search") as folder:
         run = create(folder / "run", (task,), config, benchmark=False)
-        return await Runner(folder=run, config=config, open_environments=opened, build_agent=lambda *_: agent).search(task)
+        return await Runner(folder=run, config=config, open_environments=opened, build_agent=lambda *_: agent, tools=tools).search(task)
 
 
 T = TypeVar("T")

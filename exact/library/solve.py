@@ -1,14 +1,12 @@
 """One call that attempts a task, as `exact run` does.
 
 Agents as arguments of the library: by the name of a shipped configuration, by file, by configuration, or as objects.
-
-One environment of a task, to act in by hand.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack, over
 
 import msgspec
 
-from exact.action import Action, ActionSpace
 from exact.agents.agent import Agent, build_agent
 from exact.benchmarks.open import check_environments, open_environments
 from exact.config import Config, load
-from exact.environments.base import Capabilities, Environment, EnvironmentFactory, PersonQuestion, Snapshot, Transition
+from exact.environments.base import EnvironmentFactory, PersonQuestion
 from exact.environments.own import AnyEnvironment, check_environment, opened_factory
+from exact.environments.tools.open import AnyTool, with_tool_names
 from exact.errors import UsageError
 from exact.library.answers import as_kind, fault_of, schema_of
 from exact.library.goal import Effort, agent_for, as_served
@@ -30,12 +28,12 @@ from exact.library.search import run_sync
 from exact.library.tasks import AnyTask, is_of_suite, page_task, task_of
 from exact.machine import scratch
 from exact.models.base import ChatModel
-from exact.observation import Observation
 from exact.parts import shown
 from exact.runs.journal.store import ResultLine
 from exact.runs.runner import OpenEnvironments, Watch, check_models, create, refuse_reward
+from exact.runs.tools import check_run_tools
 from exact.search.tree import Tree
-from exact.task import Outcome, Score, Task
+from exact.task import Task
 
 if TYPE_CHECKING:  # a Solution without a type holds anything; Python 3.13 is the first that knows of defaults
     from typing_extensions import TypeVar as DefaultedTypeVar
@@ -97,6 +95,7 @@ class SolveArguments(TypedDict, total=False):
     config: Config | None
     environments: AnyEnvironment | None
     approve: Approve | None
+    tools: Sequence[AnyTool]
     out: Path | str | None
     seed: int | None
 
@@ -119,6 +118,7 @@ async def solve(
     config: Config | None = None,
     environments: AnyEnvironment | None = None,
     approve: Approve | None = None,
+    tools: Sequence[AnyTool] = (),
     out: Path | str | None = None,
     seed: int | None = None,
 ) -> Solution[Any]:
@@ -145,6 +145,8 @@ async def solve(
             makes an environment. None: those of the task's suite, or of its start page.
         approve: Function that is asked before a request that writes is sent in the live environment: see `Approve`. None: nobody is asked,
             unless the configuration says so.
+        tools: Actions beside those of the environment: functions, which `exact.tool` declares, their names as `file.py:function`, and MCP
+            servers as `exact.ToolConfig`. One that reads may be called while searching; another one is called when its action is committed.
         out: Run folder to write, with journal and report. None: nothing is kept.
         seed: Seed in place of that of the configuration.
 
@@ -152,7 +154,9 @@ async def solve(
     `out` holds a run, JournalError if it cannot be written, PartError if a part of the agent or the evaluator raises or violates its
     contract, and UncertainCommit if an environment broke during a commit that cannot be undone.
     """
-    goal = Assignment(task=task, answer=answer, url=url, model=model, effort=effort, money=money, agent=agent, config=config, seed=seed)
+    goal = Assignment(
+        task=task, answer=answer, url=url, model=model, effort=effort, money=money, agent=agent, config=config, tools=tools, seed=seed
+    )
     return await goal.attempt(environments, approve, out)
 
 
@@ -174,6 +178,7 @@ class Assignment:
     money: float | None = None
     agent: AnyAgent = None
     config: Config | None = None
+    tools: Sequence[AnyTool] = ()
     seed: int | None = None
 
     async def attempt(
@@ -185,7 +190,9 @@ class Assignment:
         if approve is not None and chosen.browser.confirm == "never":
             chosen = msgspec.structs.replace(chosen, browser=msgspec.structs.replace(chosen.browser, confirm="writes"))
         if build is None:
-            check_models(chosen)
+            check_models(chosen, tools=self.tools)
+        else:
+            check_run_tools(chosen, self.tools)
         if chosen.value.kind == "reward":
             refuse_reward((attempted,), benchmark=is_of_suite(attempted))
         benchmark = environments is None and is_of_suite(attempted)
@@ -203,7 +210,7 @@ class Assignment:
             folder = create(path, (attempted,), chosen, benchmark=benchmark)
             runner = Runner(
                 folder=folder, config=chosen, open_environments=opens, build_agent=build, reports=out is not None, watch=watch,
-                ask=None if approve is None else partial(_ask, approve),
+                ask=None if approve is None else partial(_ask, approve), tools=self.tools,
             )  # fmt: skip
             [line] = await runner.run()
             if error := runner.errors.get(attempted.id):
@@ -215,6 +222,7 @@ class Assignment:
     def checked(self, environments: AnyEnvironment | None) -> tuple[Task, Config, Build | None]:
         """Return the task, and the agent as `_agent` does. Raises UsageError for what cannot be used, as far as nothing must be opened."""
         chosen, build = self._agent()
+        chosen = with_tool_names(chosen, self.tools)
         if environments is not None:
             check_environment(environments)
         return self.named, chosen, build
@@ -322,79 +330,3 @@ def _named(agent: Agent, config: Config) -> Config:
 
 def _name_of(part: object) -> str:
     return f"{type(part).__module__}:{type(part).__qualname__}"
-
-
-class TaskEnvironment:
-    """An environment with its task. It takes actions as texts, and remembers them for its evaluation."""
-
-    def __init__(self, environment: Environment, task: Task) -> None:
-        self._environment, self.task = environment, task
-        self._taken: list[str] = []
-        self._answer: str | None = None
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """Properties of the environment."""
-        return self._environment.capabilities
-
-    @property
-    def actions(self) -> ActionSpace:
-        """Grammar of the environment's actions."""
-        return self._environment.actions
-
-    async def reset(self, task: Task | None = None) -> Observation:
-        """Bring the environment to the start of its task, or of another one, and return the first observation."""
-        self.task, self._taken, self._answer = task or self.task, [], None
-        return await self._environment.reset(self.task)
-
-    async def step(self, action: Action | str) -> Transition:
-        """Carry out an action, which may be a text such as `click [3]`.
-
-        Raises ActionError, EnvironmentFailure, and StateChanged with the present state if the state had changed by itself.
-        """
-        chosen = self.actions.parse(action) if isinstance(action, str) else action
-        transition = await self._environment.step(chosen)
-        self._taken.append(chosen.key)
-        if self.actions.is_final(chosen):
-            self._answer = str(chosen.args[0]) if chosen.args else ""
-        return transition
-
-    async def snapshot(self) -> Snapshot:
-        """Take a snapshot of the present state, if the capabilities include snapshots."""
-        return await self._environment.snapshot()
-
-    async def restore(self, snapshot: Snapshot) -> Observation:
-        """Return to the state of a snapshot."""
-        return await self._environment.restore(snapshot)
-
-    async def evaluate(self, outcome: Outcome | None = None) -> Score:
-        """Return the score of an outcome; by default that of the actions since the last reset."""
-        return await self._environment.evaluate(outcome or Outcome(actions=tuple(self._taken), answer=self._answer))
-
-    async def close(self) -> None:
-        """Close the environment."""
-        await self._environment.close()
-
-
-@asynccontextmanager
-async def make(task: AnyTask, *, config: Config | None = None, simulation: bool = False) -> AsyncIterator[TaskEnvironment]:
-    """Open the environment of a task, with its servers and browser, for an `async with` block.
-
-        async with exact.make("miniwob/click-test") as environment:
-            observation = await environment.reset()
-            transition = await environment.step("click [1]")
-            score = await environment.evaluate()
-
-    Args:
-        task: A Task, or the id of a benchmark's task.
-        config: Configuration of the browser and the sandbox.
-        simulation: Whether writes are blocked, as in a search, unless the environment is isolated.
-
-    Raises UsageError if the task cannot be used here, EnvironmentFailure if the environment does not start.
-    """
-    chosen = task_of(task)
-    async with (
-        open_environments(chosen, config or Config(), benchmark=is_of_suite(chosen)) as environments,
-        environments.open(simulation=simulation) as environment,
-    ):
-        yield TaskEnvironment(environment, chosen)

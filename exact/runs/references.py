@@ -16,7 +16,7 @@ from exact.plugins import is_plugin
 from exact.task import Task
 
 _PLAIN = {
-    *("removed", "name", "options", "role", "model", "extra"),
+    *("removed", "name", "prefix", "options", "role", "model", "extra"),
     *("locale", "timezone", "user_agent", "contact", "permissions", "mask", "masks", "allow_origins", "deny"),
     *("geolocation.latitude", "geolocation.longitude", "width", "height", "scale", "clock", "html", "dialogs"),
     *("login.url", "login.script", "login.secret_origins", "login.expired", "login.proof", "proxy.bypass", "sandbox.user"),
@@ -42,7 +42,7 @@ _VERBS = (
     (("base_url",), "sends a key to"),
     (("api_key_env",), "sends the key"),
     (("secrets", "headers", "fields", "user", "password", "passphrase"), "sends values of this machine:"),
-    (("outside.harmless", "outside.reads"), "counts as no write, and may send while searching,"),
+    (("outside.harmless", "outside.reads", "tools.reads"), "counts as no write, and may send while searching,"),
     (("url", "base", "ready_url"), "asks"),
     (("memory", "cache.path", "traces", "recording.path"), "writes to"),
     (("files", "images", "state", "certificate", "key", "pfx", "authorities", "prompts", "examples", "calibration", "reads"), "reads"),

@@ -21,6 +21,8 @@ from exact.deprecated import renamed_arguments, with_simulation
 from exact.environments.base import EnvironmentFactory
 from exact.environments.guarded import guarded_factory
 from exact.environments.process.process import log_stderr_to
+from exact.environments.tools.open import AnyTool, opened_tools
+from exact.environments.tools.tool import Tool
 from exact.errors import EnvironmentFailure, ExactError, InfrastructureError, PartError, UncertainCommit, UsageError
 from exact.models.base import ChatModel
 from exact.parts import calling
@@ -40,6 +42,7 @@ from exact.runs.journal.versions import versions
 from exact.runs.lock import site_lease, sole
 from exact.runs.secrets import conceal, known_secrets
 from exact.runs.telemetry import exporting, listeners
+from exact.runs.tools import check_run_tools, with_tools
 from exact.search.inspect.export import to_json
 from exact.search.registry import algorithm
 from exact.search.tree import Tree
@@ -74,6 +77,8 @@ class Runner:
     """Number of times that a task is attempted where its environments fail: each time in new ones, from where its journal ends."""
     ask: Ask | None = None
     """Function that asks the person who watches: see `browser.confirm` and `browser.ask_user`. None: only the live view answers."""
+    tools: Sequence[AnyTool] = ()
+    """Tools beside those that the configuration names; functions among these are used as they are given here."""
     models: Models | None = None
     """Opened models in place of those that the configuration names. The caller closes them."""
     limiters: RateLimiters | None = None
@@ -140,11 +145,11 @@ class Runner:
         Raises UsageError, InfrastructureError, PartError.
         """
         check_continues(self.config)
-        async with self._shared() as (models, memory), site_lease(task), self.open_environments(task) as environments:
+        async with self._shared() as (models, memory), site_lease(task), self._opened_environments(task) as (environments, tools):
             with (
                 calling("search"),
                 listeners(self.config, task.id) as listening,
-                self._opened_attempt(task, with_simulation(environments), models, memory, listening, again=False) as attempt,
+                self._opened_attempt(task, environments, models, memory, listening, tools, again=False) as attempt,
             ):
                 await attempt.search()
                 return attempt.state.search.tree
@@ -171,8 +176,8 @@ class Runner:
                 try:
                     with calling("attempt"):
                         begin()
-                        async with site_lease(task), self.open_environments(task) as environments:
-                            return await self._attempt(task, with_simulation(environments), models, memory, listening, again=again)
+                        async with site_lease(task), self._opened_environments(task) as (environments, tools):
+                            return await self._attempt(task, environments, models, memory, listening, tools, again=again)
                 except EnvironmentFailure as error:
                     if not tries_left:
                         return self._failed(task, error, listening)
@@ -186,12 +191,18 @@ class Runner:
                     return self._failed(task, error, listening)
         raise AssertionError("unreachable")
 
+    @asynccontextmanager
+    async def _opened_environments(self, task: Task) -> AsyncIterator[tuple[EnvironmentFactory, tuple[Tool, ...]]]:
+        """Open the environments and the tools of an attempt."""
+        async with opened_tools(self.config.tools, self.tools) as tools, self.open_environments(task) as environments:
+            yield with_simulation(environments), tools
+
     async def _attempt(
-        self, task: Task, environments: EnvironmentFactory, models: dict[str, ChatModel], memory: Memory | None, listening: Listening, *,
-        again: bool,
+        self, task: Task, environments: EnvironmentFactory, models: dict[str, ChatModel], memory: Memory | None, listening: Listening,
+        tools: Sequence[Tool], *, again: bool,
     ) -> ResultLine:  # fmt: skip
         """Attempt a task from where its journal ends. `again`: its environments have just failed."""
-        with self._opened_attempt(task, environments, models, memory, listening, again=again) as attempt:
+        with self._opened_attempt(task, environments, models, memory, listening, tools, again=again) as attempt:
             await attempt.run()
             tree = self.folder.scrubber.data(to_json(attempt.state.search.tree))
             write_whole(self.folder.task_folder(task) / "tree.json", tree)
@@ -199,8 +210,8 @@ class Runner:
 
     @contextmanager
     def _opened_attempt(
-        self, task: Task, environments: EnvironmentFactory, models: dict[str, ChatModel], memory: Memory | None, listening: Listening, *,
-        again: bool,
+        self, task: Task, environments: EnvironmentFactory, models: dict[str, ChatModel], memory: Memory | None, listening: Listening,
+        tools: Sequence[Tool], *, again: bool,
     ) -> Iterator[Attempt]:  # fmt: skip
         """Open the journal of a task, and yield the attempt that it folds to."""
         with self._journal(self.folder.task_folder(task) / "journal.jsonl", listening) as journal:
@@ -234,7 +245,8 @@ class Runner:
                 record(ev.Failed(what="environment", node=state.search.tree.root.id, reason=reason))
 
             with use_fence_key(state.live.opened.fences):
-                opened: EnvironmentFactory = agent.informed_factory(guarded_factory(environments, note))
+                equipped = with_tools(guarded_factory(environments, note), tools, self.config, state, self.folder.scrubber)
+                opened: EnvironmentFactory = agent.informed_factory(equipped)
                 if self.config.search.algorithm == "explorer":
                     from exact.environments.backtracking import BacktrackingFactory
 
@@ -256,14 +268,9 @@ class Runner:
     def _opened(self, task: Task, memory: Memory | None) -> ev.Opened:
         digest = hashlib.sha256(dump(conceal((), self.config, {})[1]).encode()).hexdigest()
         return ev.Opened(
-            schema=ev.SCHEMA,
-            task=task,
-            seed=self.config.seed,
-            config=digest,
-            versions=versions(),
-            memory="" if memory is None else version_of(memory),
-            fences=secrets.token_hex(16),
-        )
+            schema=ev.SCHEMA, task=task, seed=self.config.seed, config=digest, versions=versions(),
+            memory="" if memory is None else version_of(memory), fences=secrets.token_hex(16),
+        )  # fmt: skip
 
     def _models(self, stack: AsyncExitStack) -> Models:
         from exact.models.open import Models
@@ -287,14 +294,10 @@ class Runner:
 
 def open_models(config: Config, models: Models) -> dict[str, ChatModel]:
     """Open a chat model for each role that needs one. Raises UsageError where a price that a money cap needs is unknown."""
-    found: dict[str, ChatModel] = {}
+    found, search = dict[str, ChatModel](), config.search
     for role in roles(config):
         model = models.chat(role)
-        for where, caps in (
-            ("limits", config.limits),
-            ("search.limits", config.search.limits),
-            ("search.iteration", config.search.iteration),
-        ):
+        for where, caps in (("limits", config.limits), ("search.limits", search.limits), ("search.iteration", search.iteration)):
             if caps.money is not None and model.price is None:
                 raise UsageError(
                     f"{where}.money is {caps.money:g}, but the price of {model.name} is unknown: "
@@ -304,14 +307,15 @@ def open_models(config: Config, models: Models) -> dict[str, ChatModel]:
     return found
 
 
-def check_models(config: Config, *, keys: bool = True) -> None:
+def check_models(config: Config, *, keys: bool = True, tools: Sequence[AnyTool] = ()) -> None:
     """Check that a configuration's models open and that its parts and packages are there, without a call or a file.
 
-    `keys`: whether keys must be in this machine's environment. Raises UsageError.
+    `keys`: whether keys must be in this machine's environment. `tools`: functions among its tools. Raises UsageError.
     """
     from exact.models.open import Models
 
     check_own_parts(config)
+    check_run_tools(config, tools)
     check_memory(config)
     open_models(config, Models(msgspec.structs.replace(config.models, cache=CacheConfig()), keys=keys))
 

@@ -61,7 +61,8 @@ def conceal(tasks: Sequence[Task], config: Config, environ: MutableMapping[str, 
         return changed
 
     plain = msgspec.to_builtins(config)
-    stored = msgspec.convert(plain, Config) if take(_browser_slots(plain["browser"], "config")) else config
+    changed = [take(_browser_slots(plain["browser"], "config")), take(_tool_slots(plain["tools"]))]
+    stored = msgspec.convert(plain, Config) if any(changed) else config
     concealed = [_concealed(task, take) for task in tasks]
     if not scrubber:
         return tuple(concealed), stored
@@ -102,6 +103,12 @@ def _browser_slots(browser: dict[str, Any], prefix: str) -> Iterator[_Slot]:
         yield _Slot(proxy, "password", f"{prefix}.proxy.password")
 
 
+def _tool_slots(tools: Sequence[dict[str, Any]]) -> Iterator[_Slot]:
+    for number, tool in enumerate(tools):
+        for key in ("env", "headers"):
+            yield from (_Slot(tool[key], name, f"tools.{number}.{name}") for name in tool.get(key) or ())
+
+
 def _outside_slots(outside: dict[str, Any], prefix: str) -> Iterator[_Slot]:
     for account in outside.get("accounts") or ():
         if isinstance(account, dict) and isinstance(fields := account.get("fields"), dict):
@@ -133,6 +140,8 @@ def _known(tasks: Sequence[Task], config: Config, environ: Mapping[str, str]) ->
         yield from _of_browser(browser, environ)
         for account in outside.accounts if outside else ():
             yield from _values(account.fields, environ)
+    for tool in config.tools:
+        yield from _values({**tool.env, **tool.headers}, environ)
     yield from _of_models(config, environ)
 
 
@@ -168,7 +177,7 @@ def _values(values: Mapping[str, str], environ: Mapping[str, str]) -> Iterator[S
 
 def require_secrets(tasks: Sequence[Task], config: Config, environ: Mapping[str, str] | None = None) -> None:
     """Raise UsageError where a secret that a run does not store is not in the environment."""
-    slots = [*_browser_slots(msgspec.to_builtins(config.browser), "")]
+    slots = [*_browser_slots(msgspec.to_builtins(config.browser), ""), *_tool_slots(msgspec.to_builtins(config.tools))]
     for task in tasks:
         for key, slots_of in (("browser", _browser_slots), ("outside", _outside_slots)):
             with suppress(ValueError):  # it is refused where it is used

@@ -87,12 +87,13 @@ class _TextBudget(NamedTuple):
 def _lines(observation: Observation, count: Callable[[str], int]) -> list[_TextLine]:
     elements = {element.id: element for element in observation.elements}
     found = []
-    for text in observation.text.split("\n"):
+    for number, text in enumerate(observation.text.split("\n")):
         match = _ID.match(text)
         element = elements.get(match[1]) if match else None
         role = match[2] if match else ""
         depth = len(_INDENT.match(text)[0])  # type: ignore[index]
-        found.append(_TextLine(text, depth, role, _rank(element, role), count(text) + 1))
+        rank = -1 if number < observation.results else _rank(element, role)
+        found.append(_TextLine(text, depth, role, rank, count(text) + 1))
     return found
 
 

@@ -91,7 +91,7 @@ def view_context(
             notes += more
         elements = _listed(observation)
     else:
-        observation = msgspec.structs.replace(context.observation, text=IN_THE_PICTURE)
+        observation = _in_picture(context.observation)
         past = (*past[:-1], *(_hide_text(taken) for taken in past[-1:]))
     written, more = _fit_html(context.observation, tokens, model, characters // 2 if text else characters) if html else ("", ())
     observation, notes = msgspec.structs.replace(observation, html=written), notes + more
@@ -141,6 +141,12 @@ def _taken_by_label(taken: Taken) -> Taken:
 def _tried_by_label(taken: Taken, observation: Observation) -> Taken:
     action = msgspec.structs.replace(taken.action, key=label_action(taken.action, observation))
     return msgspec.structs.replace(taken, action=action)
+
+
+def _in_picture(observation: Observation) -> Observation:
+    """Return an observation whose text is in its picture; results of tools are in none."""
+    results = observation.text.split("\n")[: observation.results]
+    return msgspec.structs.replace(observation, text="\n".join((*results, IN_THE_PICTURE)))
 
 
 def _hide_text(taken: Taken) -> Taken:

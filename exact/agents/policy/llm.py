@@ -30,6 +30,7 @@ from exact.agents.request import check_view, state_request
 from exact.config import PolicyConfig, ViewConfig
 from exact.context import Context, Proposal, Taken
 from exact.environments.browser.act.grammar import can_type, options_of, suited
+from exact.environments.tools.schema import JSON_GRAMMAR
 from exact.errors import UsageError
 from exact.models.base import ChatModel, ChatRequest, Choice, Sampling, reasons
 from exact.observation import Element
@@ -294,6 +295,7 @@ def answer_grammar(
             *([f"element ::= {_alternatives([*named.values()])}"] if named else []),
             _TEXT.strip(),
             _NUMBER,
+            *([JSON_GRAMMAR] if any(Parameter.OBJECT in verb.form for verb in actions.verbs.values()) else []),
         ]
     )
 
@@ -330,7 +332,8 @@ def _texts(known: Sequence[str]) -> str:
 
 def _parameter(parameter: Parameter | str, verb: Verb) -> str:
     if isinstance(parameter, Parameter):
-        return f"({verb.grammar})" if verb.grammar else "text" if parameter is Parameter.TEXT else "number"
+        kinds = {Parameter.TEXT: "text", Parameter.OBJECT: "json-object"}
+        return f"({verb.grammar})" if verb.grammar else kinds.get(parameter, "number")
     return f"({_alternatives(parameter.split('|'))})"
 
 

@@ -72,7 +72,8 @@ class Committer:
         Raises UncertainCommit where its action may have been carried out, and cannot be undone by a reset.
         """
         assert self._state.live.decided is not None
-        if not (self._repeat_uncertain or self._attempt.live.isolated):
+        verb = self._state.live.decided.action.partition(" ")[0]
+        if not (self._repeat_uncertain or self._attempt.live.repeatable.get(verb, self._attempt.live.isolated)):
             raise UncertainCommit(f"{self._state.live.decided.action} may have been carried out before the crash: {UNCERTAIN}")
 
     async def look(self) -> None:
@@ -128,9 +129,10 @@ class Committer:
         return True
 
     def _interchangeable(self) -> bool:
-        """Return True where a fork may become the live environment: it rolls back, and may send all that the live one may."""
-        browser = self._attempt.config.browser
-        return self._attempt.live.isolated and not browser.never_writes and browser.confirm == "never" and not browser.confirm_marked
+        """Return True where a fork may become the live environment: it rolls back, and may send and call all that the live one may."""
+        browser, live = self._attempt.config.browser, self._attempt.live
+        may_send = live.isolated and all(live.repeatable.values())
+        return may_send and not browser.never_writes and browser.confirm == "never" and not browser.confirm_marked
 
     async def _bring(self, slot: Slot, child: Node) -> bool:
         """Bring a slot to the committed child. Return True where it arrived and the arrival is verified."""

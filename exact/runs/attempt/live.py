@@ -5,8 +5,8 @@ Committed actions, rebound to the elements of another environment.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from typing import Any, Literal
 
 from exact.action import Action, ActionSpace
@@ -92,6 +92,12 @@ class LiveEnvironment:
         """The capability `isolated` of the environment: reset undoes every side effect. Only after it was opened."""
         assert self._environment is not None, "the live environment is opened before anything is searched"
         return self._environment.capabilities.isolated
+
+    @property
+    def repeatable(self) -> Mapping[str, bool]:
+        """Whether verbs of tools may be carried out again after a crash. Only after it was opened."""
+        found: Mapping[str, bool] = getattr(self._environment, "repeatable", {})
+        return found
 
     async def snapshot(self) -> StoredSnapshot | None:
         """Take a snapshot of the environment; None where it cannot give one."""
@@ -223,21 +229,28 @@ class LiveEnvironment:
         )  # fmt: skip
 
     async def _rebuild(self, environment: Environment) -> None:
-        if self._state.live.wrote and not environment.capabilities.isolated:
+        if self._state.live.would_write_again and not environment.capabilities.isolated:
             raise EnvironmentFailure(
                 "the live environment is gone, and its committed actions wrote outside: they are not sent twice; start a new run"
             ).final()
         observation: Observation | None = await environment.reset(self._task)
         steps, effects = self._state.live.carried_out, list[SideEffect]()
-        for step, then in zip(steps, observations_before_steps(self._state, self._blobs), strict=True):
-            if step.action.startswith("ask_user"):
-                continue  # it was answered, and changed nothing
-            transition = await environment.step(rebind(environment.actions, step.action, then, observation))
-            effects.extend(transition.effects)
-            observation = transition.observation
+        with rebuilding(environment):
+            for step, then in zip(steps, observations_before_steps(self._state, self._blobs), strict=True):
+                if step.action.startswith("ask_user"):
+                    continue  # it was answered, and changed nothing
+                transition = await environment.step(rebind(environment.actions, step.action, then, observation))
+                effects.extend(transition.effects)
+                observation = transition.observation
         self._record(ev.Rebuilt(transitions=len(steps), effects=tuple(effects)))
         if not same_state(observation.fingerprint if observation else "", self._state.search.tree.root.fingerprint):
             raise EnvironmentFailure(f"{self._task.id}: the committed actions lead to another state than before: start a new run").final()
+
+
+def rebuilding(environment: Environment) -> AbstractContextManager[None]:
+    """Return a context in which an environment takes committed steps again: tools are not called, their results are remembered."""
+    context: Callable[[], AbstractContextManager[None]] = getattr(environment, "rebuilding", nullcontext)
+    return context()
 
 
 def observations_before_steps(state: AttemptState, blobs: Blobs) -> Iterator[Observation]:

@@ -186,7 +186,8 @@ class Simulator:
         """
         if written(node.beyond) != written(self._state.search.tree.root.beyond):
             return len(path) - 1
-        return max((index for index, step in enumerate(self._state.live.carried_out, 1) if wrote_outside(step)), default=0)
+        steps = enumerate(self._state.live.carried_out, 1)
+        return max((index for index, step in steps if any(effect.is_repeated for effect in step.effects)), default=0)
 
     async def _snapshot(self, slot: Slot, node: Node, edge: int) -> None:
         """Take a snapshot of a node before an action changes it, where that pays."""

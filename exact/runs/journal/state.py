@@ -111,9 +111,14 @@ class LiveRecord:
         return any(effect.is_write for step in self.committed for effect in step.effects)
 
     @property
+    def would_write_again(self) -> bool:
+        """Taking the committed steps again would send a write again."""
+        return any(effect.is_repeated for step in self.committed for effect in step.effects)
+
+    @property
     def is_resumable(self) -> bool:
         """False if the live environment cannot be rebuilt, because a committed step wrote to what no reset undoes."""
-        return not self.wrote or self.isolated is not False
+        return not self.would_write_again or self.isolated is not False
 
 
 @dataclass

@@ -222,7 +222,7 @@ class ToolConfig(Strict, frozen=True, kw_only=True):
     """`module:function`, `file.py:function`, or a name in the entry points `exact.tools`: a function. mcp: the tools of a server, all of
     which write unless `reads` names them."""
     command: tuple[str, ...] = ()
-    """mcp: program of the server, and its arguments. It runs with the rights of exact, and sees the variables in `env` alone."""
+    """mcp: program of the server, and its arguments. It runs with your rights, and sees few variables beside those in `env`."""
     url: str = ""
     """mcp: address of a server that runs elsewhere, in place of `command`."""
     env: dict[str, str] = {}

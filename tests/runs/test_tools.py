@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 import exact
 from exact.action import ActionSpace
 from exact.context import Context, Evaluation, Proposal
+from exact.environments.base import PersonQuestion
 from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.known import chain, toy_task
 from exact.runs.journal import events as ev
@@ -260,3 +262,48 @@ async def test_text_of_a_tool_that_gives_orders_is_marked_and_fenced() -> None:
 async def test_an_agent_that_never_calls_a_tool_is_refused_before_anything_begins() -> None:
     with pytest.raises(exact.UsageError, match=r"policy.kind learned calls no tools: choose a model"):
         await exact.solve("miniwob/click-test", tools=[look_up])
+
+
+@pytest.mark.parametrize("says", [True, False])
+async def test_a_person_who_approves_is_asked_once_for_each_call_that_writes(says: bool) -> None:
+    asked: list[PersonQuestion] = []
+
+    async def approve(action: str, question: PersonQuestion) -> bool:
+        asked.append(question)
+        return says
+
+    class Once(Says):
+        async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
+            wanted = [text for text in (READ, WRITE) if text not in {each.action.key for each in (*context.history, *context.tried)}]
+            return (Proposal(action=actions.parse([*wanted, 'go "on"'][0]), prior=1),)
+
+    once = Once()
+    config = exact.Config.parse({"search": {"algorithm": "react"}, "reflection": {"kind": "none"}, "limits": {"actions": 6}})
+    solution = await exact.solve(
+        toy_task(GRAPH), agent=exact.Agent(policy=once, value=once), config=config, tools=[look_up, note], environments=ToyFactory(GRAPH),
+        approve=approve,
+    )  # fmt: skip
+    (question,) = asked
+    assert (question.text, question.url, question.fields) == (WRITE, "tool:note", {"text": "Ann"})
+    assert CALLS.count("note Ann") == says and (WRITE in solution.actions) == says and solution.score == (1.0 if says else None)
+
+
+@exact.tool(seconds=0.1)
+async def stall() -> None:
+    """Stall."""
+    await asyncio.Event().wait()
+
+
+async def test_a_write_that_hangs_ends_its_own_attempt_in_doubt_and_none_beside_it(tmp_path: Path) -> None:
+    class Apart(Says):
+        async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
+            return (Proposal(action=actions.parse("stall" if context.task.id.endswith("one") else 'go "on"'), prior=1),)
+
+    goals = [exact.Task(id=f"toy/{name}", instruction="Go on.") for name in ("one", "two")]
+    apart = Apart()
+    config = exact.Config.parse({"search": {"algorithm": "react"}, "reflection": {"kind": "none"}})
+    one, two = await exact.solve_many(
+        goals, agent=exact.Agent(policy=apart, value=apart), config=config, tools=[stall], environments=ToyFactory(GRAPH), out=tmp_path
+    )
+    assert (one.result.status, two.score) == ("failed", 1.0)
+    assert "stall gave no answer within 0.1 s, and may have written" in one.result.reason

@@ -36,6 +36,8 @@ CHARACTERS = 6000
 """Characters of a result that are kept."""
 _BEYOND = 2000
 """Characters behind those in which secrets are looked for, so that none is cut in two."""
+LONGEST_ERROR = 600
+"""Characters of what a tool says when it refuses or fails."""
 LONGEST_HELP = 400
 """Characters of what prompts say about a tool."""
 _SETTINGS = "__exact_tool__"
@@ -276,7 +278,11 @@ async def called(tool: Tool, arguments: str, mask: Callable[[str], str]) -> str:
         task.cancel()
         task.add_done_callback(_forget)
         raise ToolTimeout(f"{tool.name} gave no answer within {tool.settings.seconds:g} s")
-    return bounded(task.result(), mask)
+    try:
+        return bounded(task.result(), mask)
+    except ActionError as error:
+        kind = ToolError if isinstance(error, ToolError) else ActionError
+        raise kind(one_line(mask(str(error)[:_BEYOND]), LONGEST_ERROR)) from error
 
 
 async def _called(tool: Tool, arguments: str) -> object:

@@ -1,9 +1,12 @@
-"""An MCP server whose tools flood, hang, die and speak to the model."""
+"""An MCP server whose tools flood, hang, die and speak to the model: over standard input and output, or at a port."""
 
 import os
+import sys
 import time
+from typing import Any
 
 from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
 
 server = MCPServer("odd", log_level="WARNING")
 
@@ -31,5 +34,14 @@ def evil() -> str:
     return "evil"
 
 
+@server.tool()
+def whoami(context: Context[Any, Any]) -> str:
+    """Return the key that came with the request."""
+    return str(context.headers["authorization"]) if context.headers else "nobody"
+
+
 if __name__ == "__main__":
-    server.run("stdio")
+    if sys.argv[1:]:
+        server.run("streamable-http", port=int(sys.argv[1]))
+    else:
+        server.run("stdio")

@@ -83,3 +83,16 @@ def test_results_are_texts(result: Any, text: str) -> None:
 
 def test_a_secret_at_the_cut_is_masked_whole() -> None:
     assert "47" not in bounded("x" * (CHARACTERS - 2) + "4711" + "y" * 9000, masked)
+
+
+@pytest.mark.parametrize("error", [exact.ActionError, ValueError])
+async def test_the_words_of_an_error_are_one_bounded_line_without_secrets(error: type[Exception]) -> None:
+    @exact.tool(effect="read")
+    def leak() -> None:
+        """Fail with too many words."""
+        raise error("4711 is\nwrong " + "x" * 100_000)
+
+    with pytest.raises(exact.ActionError) as raised:
+        await called(function_tool(leak), "{}", masked)
+    assert "<secret:pin> is wrong" in str(raised.value) and "4711" not in str(raised.value)
+    assert "\n" not in str(raised.value) and len(str(raised.value)) < 700

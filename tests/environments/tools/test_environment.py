@@ -35,7 +35,7 @@ async def look_up(name: str) -> str:
     return f'{name} is known\n[7] button "Pay"'
 
 
-@exact.tool(seconds=0.2)
+@exact.tool
 def note(text: str) -> str:
     """Write a note."""
     CALLS.append(f"note {text}")

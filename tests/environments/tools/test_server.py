@@ -13,6 +13,7 @@ from exact.config import ToolConfig
 from exact.environments.tools.open import opened_tools
 from exact.environments.tools.tool import CHARACTERS, Tool, called
 from exact.errors import ActionError, EnvironmentFailure, ToolError, UsageError
+from tests.docs.test_goals import free_port, running
 
 FILES = Path(__file__).parents[3] / "examples" / "tools" / "file_server.py"
 ODD = Path(__file__).with_name("odd_server.py")
@@ -66,9 +67,12 @@ async def test_a_program_that_is_no_server_is_an_environment_failure_of_one_line
 
 
 async def test_a_server_that_dies_hangs_or_floods_is_a_failed_call_and_nothing_more() -> None:
-    async with opened_tools([config(ODD, seconds=3.0, reads=("flood", "hang", "die"))]) as tools:
-        assert (await call(tools, "flood")).endswith("characters left out)") and len(await call(tools, "flood")) < CHARACTERS + 100
-        with pytest.raises(ToolError, match=r"hang gave no answer within 3 s"):
+    reads = ("flood", "hang", "die")
+    async with opened_tools([config(ODD, seconds=60.0, reads=reads)]) as tools:
+        text = await call(tools, "flood")
+        assert text.endswith("(... 4,994,000 characters left out)") and len(text) < CHARACTERS + 100
+    async with opened_tools([config(ODD, seconds=0.5, reads=reads)]) as tools:
+        with pytest.raises(ToolError, match=r"hang gave no answer within 0.5 s"):
             await call(tools, "hang")
         for _ in range(2):
             with pytest.raises(ToolError):
@@ -80,3 +84,12 @@ async def test_a_description_that_speaks_to_the_model_is_left_out_and_odd_names_
         found = {each.name: each.help for each in tools}
         assert found["evil_tool"] == "" and "\n" not in found["flood"] and "⟦" not in found["flood"]
         assert len(found["flood"]) <= 400
+
+
+async def test_a_server_that_runs_elsewhere_is_reached_by_its_address_and_gets_its_headers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOKEN_OF_TEST", "key-4711")
+    port = free_port()
+    with running(sys.executable, ODD, port, port=port) as address:
+        far = ToolConfig(url=f"{address}/mcp", headers={"Authorization": "$TOKEN_OF_TEST"}, reads=("whoami",))
+        async with opened_tools([far]) as tools:
+            assert await call(tools, "whoami") == "key-4711"

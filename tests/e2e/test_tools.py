@@ -11,10 +11,16 @@ from pathlib import Path
 
 import pytest
 
+import exact
+from exact.action import ActionSpace
+from exact.context import Context, Evaluation, Proposal
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import read_journal
 from exact.runs.journal.store import RunFolder
+from tests.docs.test_goals import free_port, running
 from tests.e2e.kills import EXACT
+
+SITE = Path(__file__).parents[2] / "examples" / "tools" / "site.py"
 
 PARTS = '''
 import pathlib, time, exact
@@ -164,3 +170,59 @@ def test_a_file_without_tools_is_a_wrong_usage_of_one_line(place: Path) -> None:
     process = start(place, "run", "tasks.yaml", "--config", "config.yaml", "--tools", "empty.py", "--dry-run")
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 2 and "declares no tool: write @exact.tool above a function" in " ".join(output.split())
+
+
+CALLS: list[str] = []
+
+
+@exact.tool(effect="read")
+def find_customer(name: str) -> str:
+    """Find a customer."""
+    CALLS.append(f"find {name}")
+    return "42"
+
+
+@exact.tool
+def log(text: str) -> str:
+    """Write into the log."""
+    CALLS.append(f"log {text}")
+    return "logged"
+
+
+class Clerk:
+    """A policy that finds a customer, logs it, and fills the number in; and a judge that likes each of these steps."""
+
+    async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
+        named = {each.name: each.id for each in context.observation.elements if each.role in ("textbox", "button")}
+        number = f'fill [{named.get("Customer number", 0)}] "42"'
+        way = ['find_customer {"name": "Ann"}', 'log {"text": "Ann is 42"}', number, 'stop "done"']
+        others = [f'fill [{named.get("Customer number", 0)}] "1"', 'find_customer {"name": "Bo"}']
+        at = sum(each.action.key in way for each in context.history)
+        wanted = dict.fromkeys([way[min(at, 3)], *others])
+        return tuple(Proposal(action=actions.parse(text), prior=1 / (1 + rank)) for rank, text in enumerate(wanted))[:k]
+
+    async def evaluate(self, context: Context) -> Evaluation:
+        seen = context.observation.text
+        return Evaluation(value=0.2 + 0.3 * ("| 42" in seen) + 0.2 * ("| logged" in seen) + 0.2 * ('value="42"' in seen or '"42"' in seen))
+
+
+async def test_a_search_in_a_browser_comes_back_to_states_with_results_and_calls_once(tmp_path: Path) -> None:
+    port = free_port()
+    clerk = Clerk()
+    config = exact.Config.parse(
+        {"search": {"algorithm": "mcts", "iterations": 8, "k": 3}, "reflection": {"kind": "none"}, "limits": {"actions": 4},
+         "browser": {"screenshots": False, "allow_origins": []}}
+    )  # fmt: skip
+    CALLS.clear()
+    with running(sys.executable, SITE, port, tmp_path / "mail", port=port) as address:
+        solution = await exact.solve(
+            "Log who the customer is.", url=f"{address}/ticket", agent=exact.Agent(policy=clerk, value=clerk), config=config,
+            tools=[find_customer, log], out=tmp_path / "run",
+        )  # fmt: skip
+    assert solution.actions[:2] == ('find_customer {"name": "Ann"}', 'log {"text": "Ann is 42"}')
+    assert CALLS.count("log Ann is 42") == 1 and solution.result.drifted == 0 and solution.result.failures == 0
+    (path,) = (tmp_path / "run").glob("tasks/*/journal.jsonl")
+    events = list(read_journal(path))
+    reads = [each.info["result"] for each in events if isinstance(each, ev.Acted | ev.Committed) and each.info.get("result")]
+    arrived = [each.match for each in events if isinstance(each, ev.Arrived)]
+    assert len(reads) > CALLS.count("find Ann") >= 1 and {*arrived} <= {"exact", "equivalent"} and len(arrived) > 2

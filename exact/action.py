@@ -48,6 +48,7 @@ _WORDS = {
     Parameter.ELEMENT: "the id of an element in brackets",
     Parameter.TEXT: "a text in quotation marks",
     Parameter.NUMBER: "a number",
+    Parameter.OBJECT: "a JSON object",
 }
 
 

@@ -9,11 +9,12 @@ from exact.action import Action, ActionSpace
 from exact.benchmarks.open import open_environments
 from exact.config import Config
 from exact.environments.base import Capabilities, Environment, Snapshot, Transition
+from exact.environments.tools.environment import tools_factory
 from exact.environments.tools.open import AnyTool, opened_tools, with_tool_names
 from exact.library.tasks import AnyTask, is_of_suite, task_of
 from exact.observation import Observation
 from exact.runs.secrets import known_secrets
-from exact.runs.tools import with_tools
+from exact.runs.tools import secret_check
 from exact.secrecy.scrubber import Scrubber
 from exact.task import Outcome, Score, Task
 
@@ -93,7 +94,7 @@ async def make(
     async with (
         opened_tools(settings.tools, tools) as opened,
         open_environments(chosen, settings, benchmark=is_of_suite(chosen)) as environments,
-        with_tools(environments, opened, settings, None, Scrubber(known_secrets((chosen,), settings) if opened else ())).open(
+        tools_factory(environments, opened, secrets=secret_check(Scrubber(known_secrets((chosen,), settings) if opened else ()))).open(
             simulation=simulation
         ) as environment,
     ):

@@ -20,7 +20,7 @@ _Step: TypeAlias = ev.Acted | ev.Committed | ev.RolledStep
 
 
 def with_tools(
-    environments: EnvironmentFactory, tools: Sequence[Tool], config: Config, state: AttemptState | None, scrubber: Scrubber
+    environments: EnvironmentFactory, tools: Sequence[Tool], config: Config, state: AttemptState, scrubber: Scrubber
 ) -> EnvironmentFactory:
     """Return environments whose agent has tools beside their own actions.
 
@@ -28,14 +28,14 @@ def with_tools(
         environments: The environments.
         tools: The tools; none leaves the environments as they are.
         config: Configuration of the run.
-        state: State of the attempt, whose journal holds what tools have returned. None: they have returned nothing.
+        state: State of the attempt, whose journal holds what tools have returned.
         scrubber: Finds the secrets that no tool gets.
 
     Raises UsageError for an agent that steps back by itself, which no tool can.
     """
     if tools and config.search.algorithm == "explorer":
         raise UsageError("search.algorithm explorer takes its steps back, which no tool can: choose another one, or leave out tools")
-    results = dict(_results(state)) if state is not None and tools else {}
+    results = dict(_results(state)) if tools else {}
     return tools_factory(environments, tools, secrets=secret_check(scrubber), confirms=config.browser.confirm != "never", results=results)
 
 

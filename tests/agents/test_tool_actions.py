@@ -60,7 +60,10 @@ def test_listed_calls_are_read_with_their_shares() -> None:
 
 
 def test_a_fault_names_the_member_and_the_form() -> None:
-    with pytest.raises(ActionError, match=r"find_customer: Expected `int`, got `str` - at `\$.limit`: write find_customer \{"):
+    with pytest.raises(
+        ActionError,
+        match=r"find_customer: Expected `int`, got `str` - at `\$.limit`: it takes .* name is text, limit is whole number \(optional\),",
+    ):
         parse_action('Action: find_customer {"name": "Ann", "limit": "many"}', SPACE, SHOE)
 
 

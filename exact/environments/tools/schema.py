@@ -53,6 +53,13 @@ def shape_of(schema: Mapping[str, Any]) -> str:
     return "{" + ", ".join([*shown, *(["..."] if len(members) > MOST_MEMBERS else [])]) + "}"
 
 
+def in_words(schema: Mapping[str, Any]) -> str:
+    """Return the members of an object in words that cannot be copied as one: `name is text, limit is whole number (optional)`."""
+    members, required = list(_members(schema).items())[:MOST_MEMBERS], _required(schema)
+    told = [f"{one_line(name, LONGEST_WORD)} is {_kind(each, schema)}{'' if name in required else ' (optional)'}" for name, each in members]
+    return ", ".join(told) or "there is no member"
+
+
 def grammar_of(schema: Mapping[str, Any]) -> str:
     """Return the grammar (GBNF) of an object: its members in their order, of which those that are not required may be left out."""
     members, required = _members(schema), _required(schema)

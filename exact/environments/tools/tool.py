@@ -24,7 +24,7 @@ from typing import Any, Literal, TypeVar, overload
 import msgspec
 
 from exact.action import Parameter, Verb, canonical_object
-from exact.environments.tools.schema import grammar_of, one_line, shape_of
+from exact.environments.tools.schema import grammar_of, in_words, one_line, shape_of
 from exact.errors import ActionError, ToolError, UsageError
 from exact.parts import calling, described, name_of
 
@@ -98,7 +98,7 @@ class Tool:
         try:
             return (self.canonical(str(args[0])),)
         except ActionError as error:
-            raise ActionError(f"{self.name}: {error}: write {self.name} {shape_of(self.schema)}") from error
+            raise ActionError(f"{self.name}: {error}: it takes a JSON object in which {in_words(self.schema)}") from error
 
 
 @overload

@@ -41,7 +41,7 @@ async def test_a_call_has_its_result_and_an_error_of_the_tool_is_one_too(tmp_pat
         assert await call(tools, 'my_write_file {"name": "a.txt", "text": "hello"}') == "a.txt has 5 characters"
         assert await call(tools, "my_list_files") == "a.txt"
         assert (await call(tools, 'my_read_file {"name": "../b"}')).startswith("error: ")
-        with pytest.raises(ActionError, match="'name' is a required property: write my_read_file"):
+        with pytest.raises(ActionError, match="'name' is a required property: it takes a JSON object in which name is text"):
             await call(tools, "my_read_file")
 
 

@@ -69,7 +69,7 @@ def test_equal_arguments_make_one_action_however_they_are_written(written: str) 
         ('find_customer {"name": "Ann", "kind": "cat"}', "Invalid enum value 'cat'"),
         ("find_customer {name: 'Ann'}", 'write a JSON object, such as {"name": "text"}'),
         ('find_customer {"name": NaN}', "write a JSON object"),
-        ('find_customer "Ann"', "does not fit: write find_customer"),
+        ('find_customer "Ann"', "does not fit: find_customer takes a JSON object"),
         ('move {"where": {"street": "Hill", "number": "one"}}', r"at `\$.where.number`"),
     ],
 )

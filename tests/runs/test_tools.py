@@ -129,7 +129,7 @@ async def test_the_policy_reads_results_before_the_page_and_the_search_keeps_wha
 @pytest.mark.parametrize("isolated", [True, False])
 @pytest.mark.parametrize("written", [True, False])
 async def test_a_run_killed_anywhere_calls_nothing_twice_and_loses_nothing(isolated: bool, written: bool, tmp_path: Path) -> None:
-    await solve(Says(*WAY), folder=tmp_path / "whole", isolated=isolated)
+    await solve(Says(*WAY), folder=tmp_path / "whole", isolated=isolated, iterations=2)
     lines, refused = len(journal(tmp_path / "whole")), 0
     for nth in range(2, lines):
         CALLS.clear()
@@ -137,7 +137,7 @@ async def test_a_run_killed_anywhere_calls_nothing_twice_and_loses_nothing(isola
         with pytest.MonkeyPatch.context() as patch:
             kill_at(patch, nth, written=written)
             with pytest.raises(Killed):
-                await solve(Says(*WAY), folder=folder, isolated=isolated)
+                await solve(Says(*WAY), folder=folder, isolated=isolated, iterations=2)
         try:
             solution = await resume(folder, Says(*WAY), isolated=isolated)
             assert solution.actions == WAY

@@ -12,6 +12,7 @@ from exact.action import Action
 from exact.observation import Element, Observation
 from exact.report.model.reading import Reading
 from exact.report.model.text import one_line
+from exact.runs.targets import row_of
 from exact.task import Task
 
 _SPOKEN = frozenset(
@@ -158,10 +159,12 @@ def _on_page(action: Action, args: list[str | float], url: str) -> str:
 
 
 def _locator(seen: Observation | None, id: str) -> str | None:
-    """Return an expression that finds an element by role and name, and by its index among equal ones."""
+    """Return an expression that finds an element by role and name; among equal ones by a text of its row, or else by its index."""
     element = seen.element(id) if seen else None
     if seen is None or element is None:
         return None
+    if (row := row_of(seen, id)) is not None:
+        return f"page.get_by_role({row[0]!r}).filter(has_text={row[1]!r}).{_base(element).removeprefix('page.')}"
     alike = [each.id for each in seen.elements if each.role == element.role and element.name in ("", each.name)]
     nth = f".nth({alike.index(id)})" if len(alike) > 1 else ""
     return f"{_base(element)}{nth}"

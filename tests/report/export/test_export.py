@@ -11,7 +11,9 @@ from PIL import Image
 
 from exact.cli.main import main
 from exact.config import load_recorded
+from exact.observation import Element, Observation
 from exact.report.export.picture import dot
+from exact.report.export.playwright import _locator
 from exact.report.model.reading import Reading
 from exact.runs.journal.store import RunFolder
 from tests.report.journals import hostile_run
@@ -28,6 +30,14 @@ def test_the_committed_path_is_a_test_that_finds_elements_by_role_and_name(shop:
     text = exported("playwright", shop, tmp_path)
     assert "page.get_by_role('link', name='Green tea', exact=True).click()" in text
     assert "page.get_by_role('spinbutton', name='Quantity', exact=True).fill('2')" in text
+
+
+def test_one_of_several_equal_buttons_is_named_by_its_row() -> None:
+    found = [("row", 0, ""), ("cell", 1, "Ann"), ("button", 1, "Delete"), ("row", 0, ""), ("cell", 1, "Bob"), ("button", 1, "Delete")]
+    elements = tuple(Element(id=str(i), role=role, depth=depth, name=name) for i, (role, depth, name) in enumerate(found))
+    assert _locator(Observation(text="", elements=elements), "5") == (
+        "page.get_by_role('row').filter(has_text='Bob').get_by_role('button', name='Delete', exact=True)"
+    )
 
 
 def test_a_text_that_is_also_its_element_s_id_is_typed(tmp_path: Path) -> None:

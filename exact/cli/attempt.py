@@ -127,7 +127,7 @@ async def _attempt(folder: RunFolder, config: Config, *, as_json: bool, repeat_u
                 watch=progress.event,
                 finished=finished,
                 repeat_uncertain=repeat_uncertain,
-                ask=terminal_person(config.browser, progress.paused),
+                ask=terminal_person(config.browser, progress.paused, reruns=bool(folder.manifest.ways)),
             )
             return await runner.run()
 

@@ -77,6 +77,9 @@ def details(line: ResultLine, *, report: str = "") -> Iterator[str]:
         yield from _labelled("answer", line.answer, ANSWER_LINES, report)
     if line.score_reason and line.score != 1:
         yield from _labelled("evaluator", line.score_reason, REASON_LINES, report)
+    if line.followed or line.healed:
+        yield f"    {counted(line.followed, 'action')} as in the earlier run, {counted(len(line.healed), 'place')} healed."
+        yield from (f"    healed: {one_line(each, _REASON)}" for each in line.healed)
     if line.status == "judged":
         estimated = line.value is not None and line.value_function != "constant"
         own = f" The agent's own estimate is {line.value:.2f}." if estimated else ""

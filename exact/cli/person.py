@@ -18,13 +18,14 @@ _LONGEST = 400
 
 
 def terminal_person(
-    config: BrowserConfig, quiet: Callable[[], AbstractContextManager[None]] = nullcontext
+    config: BrowserConfig, quiet: Callable[[], AbstractContextManager[None]] = nullcontext, *, reruns: bool = False
 ) -> Callable[[PersonQuestion], Awaitable[str | bool | None]] | None:
     """Return a function that asks at the terminal; None if no person is asked, standard input is not a terminal, or on Windows.
 
-    `quiet`: a context in which nothing else is drawn on the terminal.
+    `quiet`: a context in which nothing else is drawn on the terminal. `reruns`: an earlier run is carried out again, whose writes alone
+    have a yes.
     """
-    wanted = config.confirm != "never" or config.ask_user or config.confirm_marked
+    wanted = reruns or config.confirm != "never" or config.ask_user or config.confirm_marked
     if not wanted or sys.platform == "win32" or not sys.stdin.isatty():
         return None
 

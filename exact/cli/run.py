@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,8 @@ from exact.untrusted import read_bounded, read_yaml
 
 if TYPE_CHECKING:
     from exact.library.goal import Effort
+    from exact.runs.journal.store import RunFolder
+    from exact.runs.way import Ways
 
 _LONGEST_SCHEMA = 64 * 1024
 """Bytes of the largest schema of an answer."""
@@ -65,6 +68,18 @@ _LONGEST_SCHEMA = 64 * 1024
 @click.option(
     "--tasks", "own", type=click.Path(path_type=Path), metavar="FILE", help="YAML list of your own tasks; see docs/benchmarks.md."
 )
+@click.option(
+    "--from",
+    "source",
+    type=RunFolderPath(),
+    metavar="RUN",
+    help="Carry out the committed actions of an earlier run again, without a model; search where a page differs. Default of TASK and of "
+    "--config: those of RUN.",
+)
+@click.option("--yes", is_flag=True, help="With --from: agree to the writes of RUN, which are listed before the start.")
+@click.option(
+    "--var", "texts", multiple=True, metavar="FIELD=TEXT", help="With --from: type another text into a field. --dry-run lists the fields."
+)
 @click.option("--fail-unsolved", is_flag=True, help="Exit with code 3 unless every task is solved.")
 @click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write the results as JUnit XML.")
 @click.option(
@@ -89,11 +104,12 @@ _LONGEST_SCHEMA = 64 * 1024
 @click.option("--watch", is_flag=True, help="Show the browser window.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each task.")
 @on_storage("out", write=True)
+@on_storage("source")
 def run(
     tasks: tuple[str, ...], path: Path | None, overrides: tuple[str, ...], out: Path | None, url: str | None, goal: str | None,
     site: Path | None, services: Path | None, origins: tuple[str, ...], allow_same_task: bool, dry_run: bool, watch: bool, as_json: bool,
     own: Path | None, fail_unsolved: bool, junit: Path | None, strict_nltk: bool, model: str | None, effort: Effort | None,
-    answer: Path | None, tools: tuple[str, ...],
+    answer: Path | None, tools: tuple[str, ...], source: Path | None, yes: bool, texts: tuple[str, ...],
 ) -> int:  # fmt: skip
     """Run one agent on tasks and write a report for each.
 
@@ -101,21 +117,22 @@ def run(
     of tasks on your own site: tasks.yaml for all of them, 'tasks.yaml#open-*' for some.
     """
     overrides = (*overrides, *("models.strict_nltk=true",) * strict_nltk)
-    config = _config(_named(model, effort, path, overrides, dry_run=dry_run) or load(path, overrides), origins, watch)
+    earlier = _earlier(source, yes or texts)
+    default = earlier.path / "config.yaml" if earlier is not None and path is None else path
+    config = _config(_named(model, effort, path, overrides, dry_run=dry_run) or load(default, overrides), origins, watch)
     if tools:
         from exact.environments.tools.open import with_tool_names
 
         config = with_tool_names(config, tools)
     if allow_same_task:
         config = msgspec.structs.replace(config, reflection=msgspec.structs.replace(config.reflection, exclude_same_task=False))
-    if own is not None:
-        selected = _own_tasks(own, url or goal or services or site or tasks)
-    elif site:
-        selected = _on_site(site, url, goal, tasks)
-    else:
-        selected = _own_site(url, goal, services, tasks) if url or goal or services else _tasks(tasks, config)
-    selected = _answered(selected, answer, tasks)
     own_site = bool(url or site or own) or any(is_task_file(each) for each in tasks)
+    if earlier is not None and not (own_site or goal or services or tasks):
+        selected, own_site = earlier.manifest.tasks, not earlier.manifest.benchmark
+    else:
+        selected = _selected(tasks, config, url=url, goal=goal, site=site, services=services, own=own)
+    selected = _answered(selected, answer, tasks)
+    selected, ways = _ways(selected, earlier, texts)
     if config.value.kind == "reward":
         from exact.runs.runner import refuse_reward
 
@@ -125,6 +142,7 @@ def run(
         from exact.cli.partners import looked_at
 
         echo(describe(selected, config, out or Path("runs", f"{config.name}-N"), benchmark=not own_site))
+        _tell_ways(ways)
         if own_site and (seen := looked_at(selected, config)):
             echo(seen)
         if served := served_tools_shown(config):
@@ -137,8 +155,79 @@ def run(
 
     check_models(config)  # a missing key, package or browser is reported before anything is written
     check_environments(selected, config, benchmark=not own_site)
-    folder = create(out or new_folder(Path("runs"), config.name), selected, config, benchmark=not own_site)
+    ways = _agreed(ways, yes=yes)
+    folder = create(out or new_folder(Path("runs"), config.name), selected, config, benchmark=not own_site, ways=ways)
     return attempt(folder, config, as_json=as_json, fail_unsolved=fail_unsolved, junit=junit)
+
+
+def _earlier(source: Path | None, others: object) -> RunFolder | None:
+    """Return the run that --from names. Raises UsageError if it is of a stranger, or an option lacks it."""
+    if source is None:
+        if others:
+            raise UsageError("--yes and --var require --from RUN: they are about the actions of an earlier run")
+        return None
+    from exact.cli.trust import require_trust
+    from exact.config import load_recorded
+    from exact.runs.journal.store import RunFolder
+    from exact.runs.secrets import require_secrets
+
+    folder = RunFolder.open(source)
+    require_trust(folder.path)
+    require_secrets(folder.manifest.tasks, load_recorded(folder.path))
+    return folder
+
+
+def _selected(
+    tasks: tuple[str, ...], config: Config, *, url: str | None, goal: str | None, site: Path | None, services: Path | None, own: Path | None
+) -> tuple[Task, ...]:
+    """Return the tasks that the command names. Raises UsageError."""
+    if own is not None:
+        return _own_tasks(own, url or goal or services or site or tasks)
+    if site:
+        return _on_site(site, url, goal, tasks)
+    return _own_site(url, goal, services, tasks) if url or goal or services else _tasks(tasks, config)
+
+
+def _ways(tasks: tuple[Task, ...], earlier: RunFolder | None, texts: tuple[str, ...]) -> tuple[tuple[Task, ...], Ways]:
+    """Return the tasks with the texts of --var, and their ways in the earlier run. Raises UsageError."""
+    if earlier is None:
+        return tasks, {}
+    from exact.library.rerun import earlier_way
+
+    wanted = dict[str, str]()
+    for each in texts:
+        name, sign, text = each.partition("=")
+        if not sign or not name:
+            raise UsageError(f"--var {each!r}: write FIELD=TEXT, such as --var 'Name=Ann'")
+        wanted[name] = text
+    found = [earlier_way(earlier.path, task, wanted) for task in tasks]
+    return tuple(task for task, _, _ in found), {task.id: (way, blobs) for task, way, blobs in found}
+
+
+def _tell_ways(ways: Ways) -> None:
+    """Print the writes of ways, and the fields whose texts --var replaces."""
+    from exact.library.rerun import listed_writes
+    from exact.runs.way import typed_fields
+
+    for line in listed_writes(ways):
+        echo(f"  {'writes again':12} {line}")
+    for way, blobs in ways.values():
+        for name, text in typed_fields(way, blobs).items():
+            echo(f"  {'variable':12} {name}={way.texts.get(text, text)}")
+
+
+def _agreed(ways: Ways, *, yes: bool) -> Ways:
+    """Print the writes of ways, and return the ways with the yes to them. Raises UsageError without a yes."""
+    from exact.library.rerun import approved, listed_writes
+
+    if not (lines := listed_writes(ways)):
+        return ways
+    echo("The earlier run wrote. These requests may be sent again, each as often as then:", err=True)
+    for line in lines:
+        echo(f"  {line}", err=True)
+    if not yes and not (sys.stdin.isatty() and click.confirm("Send them?", err=True)):
+        raise UsageError("the writes of the earlier run were not agreed to, and nothing was done: --yes agrees to those that are listed")
+    return approved(ways)
 
 
 def _named(model: str | None, effort: Effort | None, path: Path | None, overrides: tuple[str, ...], *, dry_run: bool) -> Config | None:

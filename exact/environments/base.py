@@ -345,8 +345,9 @@ async def evaluate_outcome(environment: Environment, task: Task, outcome: Outcom
 class PersonQuestion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One question to a person."""
 
-    kind: Literal["write", "action", "question"]
-    """`write`: may this request be sent? `action`: may this action be carried out? `question`: what does the person answer the agent?"""
+    kind: Literal["write", "action", "question", "way"]
+    """`write`: may this request be sent? `action`: may this action be carried out? `question`: what does the person answer the agent?
+    `way`: may the writes of an earlier run be sent again, once each? They are the lines of the text."""
     text: str
     """The action, or the agent's question. Secrets are masked."""
     method: str = ""
@@ -360,7 +361,7 @@ class PersonQuestion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class Person(Protocol):
-    """A person who can be asked."""
+    """A person who can be asked. The attribute `confirms_writes` is optional: whether each write outside needs a yes in any case."""
 
     async def allows(self, question: PersonQuestion) -> str:
         """Return the reason if a write or an action is not allowed; empty if it is. Without an answer in time it is not."""

@@ -23,6 +23,7 @@ from exact.environments.tools.open import AnyTool, with_tool_names
 from exact.errors import UsageError
 from exact.library.answers import as_kind, fault_of, schema_of
 from exact.library.goal import Effort, agent_for, as_served
+from exact.library.rerun import AnyRun, approved_ways
 from exact.library.run import Run, Runner
 from exact.library.search import run_sync
 from exact.library.tasks import AnyTask, is_of_suite, page_task, task_of
@@ -98,6 +99,8 @@ class SolveArguments(TypedDict, total=False):
     tools: Sequence[AnyTool]
     out: Path | str | None
     seed: int | None
+    replay: AnyRun | None
+    variables: Mapping[str, str] | None
 
 
 @overload
@@ -121,6 +124,8 @@ async def solve(
     tools: Sequence[AnyTool] = (),
     out: Path | str | None = None,
     seed: int | None = None,
+    replay: AnyRun | None = None,
+    variables: Mapping[str, str] | None = None,
 ) -> Solution[Any]:
     """Attempt one task and return its outcome.
 
@@ -149,14 +154,18 @@ async def solve(
             servers as `exact.ToolConfig`. One that reads may be called while searching; another one is called when its action is committed.
         out: Run folder to write, with journal and report. None: nothing is kept.
         seed: Seed in place of that of the configuration.
+        replay: An earlier run, or its folder. Its committed actions are carried out again without a model, and where a page differs the
+            search begins there. `approve` is asked once, before the start, if they wrote outside.
+        variables: Texts to type in place of those of the earlier run, by the names of their fields.
 
     A failure of the infrastructure is a result of status `failed`, without a score. Raises UsageError if an argument cannot be used or
     `out` holds a run, JournalError if it cannot be written, PartError if a part of the agent or the evaluator raises or violates its
     contract, and UncertainCommit if an environment broke during a commit that cannot be undone.
     """
     goal = Assignment(
-        task=task, answer=answer, url=url, model=model, effort=effort, money=money, agent=agent, config=config, tools=tools, seed=seed
-    )
+        task=task, answer=answer, url=url, model=model, effort=effort, money=money, agent=agent, config=config, tools=tools, seed=seed,
+        replay=replay, variables=variables,
+    )  # fmt: skip
     return await goal.attempt(environments, approve, out)
 
 
@@ -180,12 +189,15 @@ class Assignment:
     config: Config | None = None
     tools: Sequence[AnyTool] = ()
     seed: int | None = None
+    replay: AnyRun | None = None
+    variables: Mapping[str, str] | None = None
 
     async def attempt(
         self, environments: AnyEnvironment | None, approve: Approve | None, out: Path | str | None, watch: Watch | None = None
     ) -> Solution[Any]:
         """Attempt the task, in the given environments or those of the task. `watch` is called with each event."""
         attempted, chosen, build = self.checked(environments)
+        attempted, ways = await approved_ways(self.replay, attempted, self.variables or {}, approve)
         chosen = with_seed(await as_served(chosen) if self.model else chosen, self.seed)
         if approve is not None and chosen.browser.confirm == "never":
             chosen = msgspec.structs.replace(chosen, browser=msgspec.structs.replace(chosen.browser, confirm="writes"))
@@ -207,7 +219,7 @@ class Assignment:
                 raise UsageError(f"out {path} holds a run already: read it by exact.open_run({str(path)!r}), or give another folder")
             if self.answer is not None:
                 build = partial(_checking, build or partial(build_agent, run=path.name), partial(fault_of, self.answer))
-            folder = create(path, (attempted,), chosen, benchmark=benchmark)
+            folder = create(path, (attempted,), chosen, benchmark=benchmark, ways=ways)
             runner = Runner(
                 folder=folder, config=chosen, open_environments=opens, build_agent=build, reports=out is not None, watch=watch,
                 ask=None if approve is None else partial(_ask, approve), tools=self.tools,

@@ -10,6 +10,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -37,12 +38,13 @@ from exact.runs.journal import events as ev
 from exact.runs.journal.file import Journal, read_journal
 from exact.runs.journal.spending import JournalledModel
 from exact.runs.journal.state import AttemptState, fold
-from exact.runs.journal.store import Manifest, ResultLine, RunFolder, log_error, write_whole
+from exact.runs.journal.store import Blobs, Manifest, ResultLine, RunFolder, log_error, write_whole
 from exact.runs.journal.versions import versions
 from exact.runs.lock import site_lease, sole
 from exact.runs.secrets import conceal, known_secrets
 from exact.runs.telemetry import exporting, listeners
 from exact.runs.tools import check_run_tools, with_tools
+from exact.runs.way import Ways, copied
 from exact.search.inspect.export import to_json
 from exact.search.registry import algorithm
 from exact.search.tree import Tree
@@ -206,7 +208,8 @@ class Runner:
             await attempt.run()
             tree = self.folder.scrubber.data(to_json(attempt.state.search.tree))
             write_whole(self.folder.task_folder(task) / "tree.json", tree)
-            return line_of(task, self.config, attempt.state, oracle=attempt.agent.oracle, trained_with_reward=attempt.agent.uses_reward)
+            line = line_of(task, self.config, attempt.state, oracle=attempt.agent.oracle, trained_with_reward=attempt.agent.uses_reward)
+            return line if attempt.guide is None else attempt.guide.told(line)
 
     @contextmanager
     def _opened_attempt(
@@ -254,6 +257,7 @@ class Runner:
                 yield Attempt(
                     task=task, config=self.config, agent=agent, environments=opened, state=state,
                     journal=journal, blobs=self.folder.blobs, memory=memory, repeat_uncertain=self.repeat_uncertain, ask=self.ask,
+                    way=self.folder.manifest.ways.get(task.id),
                 )  # fmt: skip
 
     def _failed(self, task: Task, error: ExactError, listening: Listening) -> ResultLine:
@@ -320,10 +324,10 @@ def check_models(config: Config, *, keys: bool = True, tools: Sequence[AnyTool] 
     open_models(config, Models(msgspec.structs.replace(config.models, cache=CacheConfig()), keys=keys))
 
 
-def create(path: Path, tasks: tuple[Task, ...], config: Config, *, benchmark: bool = True) -> RunFolder:
+def create(path: Path, tasks: tuple[Task, ...], config: Config, *, benchmark: bool = True, ways: Ways = MappingProxyType({})) -> RunFolder:
     """Create a run folder for some tasks, whose literal secrets are not stored.
 
-    Raises UsageError where the configured search is invalid or the path holds a run.
+    Raises UsageError where the configured search is invalid or the path holds a run, JournalError where a way does not read.
     """
     check_continues(config)
     trust(config.own_parts)
@@ -333,7 +337,7 @@ def create(path: Path, tasks: tuple[Task, ...], config: Config, *, benchmark: bo
     tasks, config = conceal(tasks, config)
     manifest = Manifest(
         tasks=tasks, agent=config.name, benchmark=benchmark, oracle=config.value.kind == "oracle", trained_with_reward=uses_reward,
-        versions=versions(),
+        versions=versions(), ways={id: copied(way, source, Blobs(path / "blobs")) for id, (way, source) in ways.items()},
     )  # fmt: skip
     return RunFolder.create(path, manifest, dump(config))
 

@@ -127,6 +127,14 @@ async def test_a_form_is_sent_if_a_person_says_so(allowed: str, booked: bool, si
     assert ("It is booked." in printed) is booked
 
 
+async def test_the_way_of_a_form_is_carried_out_again_without_a_model(site: str, tmp_path: Path) -> None:
+    async with scripted() as model:
+        printed = await run("next_day.py", model, site, tmp_path)
+    assert f'POST {site}/book with name, visitors, by step 3: click button "Book"' in printed
+    assert "It is booked. 4 actions followed, 0 calls" in printed
+    assert any(b"in the name of Bob" in path.read_bytes() for path in (tmp_path / "tuesday" / "blobs").rglob("*") if path.is_file())
+
+
 async def test_a_table_of_twenty_pages_is_collected(site: str, tmp_path: Path) -> None:
     async with scripted() as model:
         assert "40 shoes" in await run("table.py", model, site, tmp_path)

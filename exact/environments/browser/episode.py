@@ -386,7 +386,8 @@ class BrowserEpisode:
             is_inside=backend.is_inside, document_seconds=config.answer_seconds,
             document_bytes=config.download_bytes, body_bytes=config.document_bytes, counts_pages=self.simulation,
         )  # fmt: skip
-        ask = None if self.simulation or config.confirm == "never" else self._ask
+        needs_yes = config.confirm != "never" or (getattr(self._person, "confirms_writes", False) and not backend.isolated)
+        ask = self._ask if needs_yes and not self.simulation else None
         return Gate(
             rules, self.tabs.window, flow=flow.copy() if flow else None, pace=self._pace, mask=secrets.mask, cookies=self._cookies,
             confirmations=Confirmations(ask, self.tabs.timeouts.unlimited), readmit=self._readmit,

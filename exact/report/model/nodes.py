@@ -1,6 +1,4 @@
-"""The nodes of a report's tree.
-
-Model calls at a node: prompts as sent, answers as received.
+"""The nodes of a report's tree, with their model calls: prompts as sent, answers as received.
 
 Screenshots small enough for a page: WebP (JPEG if Pillow has no WebP), equal ones once.
 """

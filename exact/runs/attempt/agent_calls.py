@@ -70,6 +70,8 @@ class AgentCalls:
         if key in self._state.search.answered:
             return Answered(self._state.search.answered[key], key, reused=True)
         found = await self.propose(context, selection.policy, selection.k)
+        if self._attempt.guide:
+            found = self._attempt.guide.first(node, found)
         return Answered(Proposed(proposals=found), key) if found else Answered(NOTHING)
 
     async def sample(self, selection: Selection, node: Node) -> Answered:

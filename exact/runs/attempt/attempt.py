@@ -17,7 +17,7 @@ import msgspec
 from exact.errors import BudgetExceeded, ModelError
 from exact.runs.attempt.agent_calls import Answered
 from exact.runs.attempt.attempt_context import AttemptContext, deadline, is_past_deadline
-from exact.runs.attempt.commit import ORDERED, Committer
+from exact.runs.attempt.commit import Committer
 from exact.runs.attempt.ending import NEEDS_USER, STOPPED, Ending, final_answer, why_over
 from exact.runs.attempt.executor import Executor
 from exact.runs.attempt.live_snapshot import LiveSnapshots
@@ -128,8 +128,10 @@ class Attempt(AttemptContext):
         self.take_commands()
         if self.state.people.stopped:
             return STOPPED
+        if self.guide:
+            self.guide.lead()
         if self.state.search.ordered is not None:
-            return ORDERED
+            return self.state.search.ordered_by
         limit = deadline(self)
         try:
             async with asyncio.timeout(None if limit is None else limit.remaining) as clock:
@@ -148,9 +150,11 @@ class Attempt(AttemptContext):
             if self.state.people.stopped:
                 await self._workers.stop()
                 return STOPPED
+            if self.guide:
+                self.guide.notice()
             if self.state.search.ordered is not None and not self.state.people.paused:
                 await self._workers.stop()
-                return ORDERED
+                return self.state.search.ordered_by
             if self._workers.exceeded is not None:
                 return await self._workers.drain()
             match self._next():
@@ -202,6 +206,8 @@ class Attempt(AttemptContext):
         if work is not None:
             validate(selection, result, work.target.id if work.target is not None else None)
             self.record(ev.Told(selection=selection.id, result=result, key=answered.key, reused=answered.reused))
+            if self.guide:
+                self.guide.notice()  # before anything more is asked of a model
         elif evaluations_in(result) or answered.key:
             self.record(ev.Late(selection=selection.id, result=result, key=answered.key))
 

@@ -21,6 +21,7 @@ from exact.errors import ActionError, AnswerError, BudgetExceeded, ModelError
 from exact.parts import awaited, calling, expect_all
 from exact.reflection.base import Kind, Memory
 from exact.reflection.record import marks
+from exact.runs.attempt.guide import Guide
 from exact.runs.attempt.live import BY_PERSON, LiveEnvironment
 from exact.runs.attempt.memory import version_of
 from exact.runs.attempt.observations import agent_context, ancestry
@@ -30,6 +31,7 @@ from exact.runs.journal.commands import Command, Mailbox, mailbox
 from exact.runs.journal.file import Journal
 from exact.runs.journal.state import AttemptState
 from exact.runs.journal.store import Blobs
+from exact.runs.way import Way
 from exact.search.inspect.health import CHANCE
 from exact.search.intervention import obstacle
 from exact.search.tree import Node
@@ -50,6 +52,9 @@ class AttemptContext:
     memory: Memory | None = None
     ask: Ask | None = None
     """A callback that asks a person; None where only viewers answer."""
+    way: Way | None = None
+    """The way of an earlier run, which is followed as far as possible; None for none."""
+    guide: Guide | None = field(init=False)
     person: AttemptPerson = field(init=False)
     live: LiveEnvironment = field(init=False)
     mailbox: Mailbox = field(init=False)
@@ -64,9 +69,10 @@ class AttemptContext:
     def __post_init__(self) -> None:
         self.blobs = self.blobs.with_marks(self.state.search.marked)
         self.mailbox = Mailbox(mailbox(self.journal.path), self.state.people.commanded)
+        self.guide = Guide(self, self.way) if self.way is not None else None
         self.person = AttemptPerson(
             self.state, self.config.browser, self.record, self.blobs, ask=self.ask, take_commands=self.take_commands,
-            changed=self.changed, now=lambda: self.journal.now,
+            changed=self.changed, now=lambda: self.journal.now, grants=self.guide.grants if self.guide else None,
         )  # fmt: skip
         self.live = LiveEnvironment(
             self.environments, self.task, self.state, self.record, self.blobs, lambda: self.journal.now, self.person

@@ -18,7 +18,6 @@ from exact.search.rules.outage import outage, unreadable
 from exact.search.tree import Node, SearchError
 
 PLANNED = "the plan goes on"
-ORDERED = "a person wants it"
 
 
 class Committer:
@@ -35,7 +34,7 @@ class Committer:
         """
         if (ordered := self._state.search.ordered) is not None:
             edge = self._state.search.tree.root.edges[ordered]
-            self._intend(Decision(edges=(ordered,), reason=ORDERED, value=edge.value), stopped)
+            self._intend(Decision(edges=(ordered,), reason=self._state.search.ordered_by, value=edge.value), stopped)
             return ""
         if is_stopped_unsearched(self._state):
             return stopped

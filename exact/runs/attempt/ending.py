@@ -95,6 +95,9 @@ class Ending:
         attempt, root, ended = self._attempt, self._state.search.tree.root, self._state.live.ended
         if not attempt.task.answer or self._state.live.extracted is not None or ended is None:
             return
+        if (guide := attempt.guide) is not None and guide.ended_as_before and guide.way.data and guide.way.answer == attempt.task.answer:
+            attempt.record(ev.Extracted(data=guide.way.data))
+            return
         said, data, error = ended.answer or "", "", ""
         try:
             if attempt.agent.answerer is None:
@@ -115,6 +118,10 @@ class Ending:
         """
         root = self._state.search.tree.root
         if self._state.live.judged or self._state.live.scored:
+            return
+        guide = self._attempt.guide
+        if guide is not None and guide.ended_as_before and guide.way.evaluation is not None and root.evaluation is None:
+            self._attempt.record(ev.Judged(evaluation=guide.way.evaluation))
             return
         evaluation = found = root.evaluation if root.evaluation is not None and not root.evaluation.unjudged else None
         settings = self._attempt.config.reflection

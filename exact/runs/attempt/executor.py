@@ -104,8 +104,8 @@ class Executor:
                 raise answered
 
     def _work(self, selection: Selection) -> Open | None:
-        """Return the open work of a selection; None where it is closed."""
-        return self._state.search.tree.open.get(selection.id)
+        """Return the open work of a selection; None where it is closed, or nothing more is needed since an action is ordered."""
+        return self._state.search.tree.open.get(selection.id) if self._state.search.ordered is None else None
 
     async def _meet(self, need: Need, selection: Selection, work: Open, reserved: Reservation) -> Answered:
         """Meet one need. Waits where other work has only reserved the budget that it takes."""

@@ -20,7 +20,7 @@ from exact.environments.base import PersonQuestion
 from exact.errors import ActionError
 from exact.reflection.record import action_label
 from exact.runs.journal import events as ev
-from exact.runs.journal.state import AttemptState
+from exact.runs.journal.state import GRANTED, AttemptState
 from exact.runs.journal.store import Blobs
 from exact.search.tree import Node
 
@@ -59,18 +59,31 @@ class AttemptPerson:
     def __init__(
         self, state: AttemptState, config: BrowserConfig, record: Callable[[ev.AnyEvent], None], blobs: Blobs, *,
         ask: Ask | None, take_commands: Callable[[], None], changed: Signal, now: Callable[[], float],
+        grants: Callable[[PersonQuestion], str | None] | None = None,
     ) -> None:  # fmt: skip
         """Make a person.
 
+        `grants`: whether a yes from before the start is for a write: the reason if it is refused, empty for a yes, None for neither.
         `ask`: a callback, None where only viewers answer. `take_commands`: journals what viewers have sent. `changed`: fires when they have
         sent something.
         """
         self._state, self._config, self._record, self._blobs = state, config, record, blobs
         self._ask, self._take_commands, self._changed, self._now = ask, take_commands, changed, now
-        self._turn = asyncio.Lock()
+        self._turn, self._grants = asyncio.Lock(), grants
+
+    @property
+    def confirms_writes(self) -> bool:
+        """Whether each write outside needs a yes, whatever the configuration says."""
+        return self._grants is not None
 
     async def allows(self, question: PersonQuestion) -> str:
         """Return why a write or an action is not allowed; empty where it is."""
+        why = self._grants(question) if self._grants else None
+        if why is not None:
+            id = uuid.uuid4().hex
+            self._record(ev.PersonAsked(id=id, question=question))
+            self._record(ev.PersonAnswered(id=id, answer="no" if why else "yes", by=GRANTED))
+            return why
         said = await self._answered(question)
         if said is None:
             return "no yes came in time"

@@ -27,13 +27,13 @@ from exact.runs.journal.commands import Name
 from exact.search.base import Decision, Diverged, Done, Result, Selection, Wait
 from exact.task import Score, Task
 
-SCHEMA = 7
+SCHEMA = 8
 """Version of the events.
 
 2: facts name their selection; several pieces of work in flight; plans; promoted environments. 3: snapshots, preparations, commands, and
 requests that no call accounts for. 4: what an outage closed is opened again; work that exceeds its own budget fails as `budget`. 5: an
 answer that does not parse fails as `answer`; before, it was an outage. 6: renamed fields and values, see aliases.py. 7: questions to a
-person and their answers, commands with a text, and answers as objects.
+person and their answers, commands with a text, and answers as objects. 8: `guided`, by the way of an earlier run.
 """
 OLDEST = 2
 """Oldest schema that still reads: its journals hold all that the fold needs."""
@@ -375,6 +375,24 @@ class PersonAnswered(Event, frozen=True, kw_only=True, tag="person_answered"):
     seconds: float = 0.0
 
 
+Guidance = Literal["same", "alike", "found", "agreed", "left"]
+"""What an earlier run's way says in a state. `same`: the state is one of the way. `alike`: the page differs, and the element of the way's
+next action is there. `found`: the search found an action that leads back to the way, or does what its action did. `agreed`: the policy's
+first choice is the way's action. `left`: none of these, so the search begins."""
+
+
+class Guided(Event, frozen=True, kw_only=True, tag="guided"):
+    """`guided`: the way of an earlier run said what is committed next, or could not: see exact/runs/way.py."""
+
+    match: Guidance
+    step: int = -1
+    """Index of the step of the way that the action stands for; -1 for an action between two of its steps."""
+    action: Action | None = None
+    """Action to commit next; None where the way was left."""
+    reason: str = ""
+    """Difference between the page and the one of the earlier run; empty for none."""
+
+
 class Decided(Event, frozen=True, kw_only=True, tag="decided"):
     """`decided`: the intent to commit an action, the first of the two phases of a commit."""
 
@@ -503,7 +521,7 @@ class Finished(Event, frozen=True, kw_only=True, tag="finished"):
 
 AnyEvent = (
     Opened | Reset | Asked | Arrived | Acted | RolledStep | Called | Unaccounted | Failed | Recalled | Marked | Told | Late | Released |
-    Commanded | PersonAsked | PersonAnswered | Decided | Committed | SnapshotTaken | Prepared | Rebuilt | Judged | Ended | Scored |
+    Commanded | PersonAsked | PersonAnswered | Guided | Decided | Committed | SnapshotTaken | Prepared | Rebuilt | Judged | Ended | Scored |
     Reflected | Extracted | Resumed | Finished
 )  # fmt: skip
 

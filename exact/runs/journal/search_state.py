@@ -28,6 +28,14 @@ from exact.search.work import Work, is_outcome, keep_edges
 
 WAIT = Action("wait", (), "wait")
 """Action that is journalled for a state that changed by itself: time passed. Another environment waits too to reach that state."""
+ORDERED = "a person wants it"
+GUIDED: Mapping[str, str] = {
+    "same": "the earlier run went on so",
+    "alike": "the earlier run went on so, on a page that differs elsewhere",
+    "found": "it does what the earlier run did, or leads back to its way",
+    "agreed": "the policy and the earlier run agree",
+}
+"""Reasons why an action is committed next, by what the way of an earlier run says."""
 EVALUATIONS = 3
 """Evaluations of one state by `value.kind: llm` if the configuration sets no number: see docs/results/search.md."""
 
@@ -83,7 +91,9 @@ class SearchState:
         self.plan: tuple[int, ...] = ()
         """Edges left of a plan whose last step led to the state that the search had seen."""
         self.ordered: int | None = None
-        """The root's edge that a viewer wants committed next; None if the search decides."""
+        """The root's edge that a viewer, or the way of an earlier run, wants committed next; None if the search decides."""
+        self.ordered_by = ""
+        """Reason why that edge is committed next."""
         self._intended: tuple[int, ...] = ()
         """Edges of the decision that is being committed."""
         self._wanted: list[int] = []
@@ -180,6 +190,8 @@ class SearchState:
                 self._answered(event)
             case ev.Opened():
                 self.tree.seed = event.seed
+            case ev.Guided(action=Action() as action):
+                self._order(action, GUIDED[event.match])
             case _:
                 self._apply_move(event)
 
@@ -290,19 +302,19 @@ class SearchState:
             case "expand":
                 self._wanted.append(event.node)
             case "act" | "take":
-                self._order(event)
+                assert event.action is not None
+                self._order(event.action, ORDERED)
             case "prune":
                 prune(self.tree, self.tree.nodes[event.node])
                 self.plan = ()
 
-    def _order(self, event: ev.Commanded) -> None:
-        """Note the action that a viewer wants committed next. It becomes one of the root's if it is not one yet."""
-        assert event.action is not None
+    def _order(self, action: Action, by: str) -> None:
+        """Note the action that is to be committed next, and the reason. It becomes one of the root's if it is not one yet."""
         root, edges = self.tree.root, self.tree.root.edges
-        known = (index for index, edge in enumerate(edges) if edge.action.key == event.action.key)
-        self.ordered, self.plan = next(known, len(edges)), ()
+        known = (index for index, edge in enumerate(edges) if edge.action.key == action.key)
+        self.ordered, self.ordered_by, self.plan = next(known, len(edges)), by, ()
         if self.ordered == len(edges):
-            root.edges = [*edges, Edge(event.action, 0.0, "a person wants it")]
+            root.edges = [*edges, Edge(action, 0.0, by)]
 
     def _open(self, id: int) -> Selection:
         if id not in self.tree.open:

@@ -12,13 +12,15 @@ from typing import TypeVar
 import msgspec
 
 from exact.config import Config
-from exact.environments.base import SideEffect
+from exact.environments.base import PersonQuestion, SideEffect
 from exact.errors import JournalError, PartError
 from exact.runs.journal import events as ev
 from exact.runs.journal.search_state import SearchState
 from exact.runs.journal.spending import Spending
 from exact.search.tree import Tree
 
+GRANTED = "the yes to the writes of the earlier run"
+"""Who answered a question about a write that an earlier run had sent too."""
 StepEvent = TypeVar("StepEvent", ev.Acted, ev.Committed)
 
 
@@ -41,6 +43,10 @@ class LiveRecord:
     """Committed actions that the live environment refused, by the id of the root at which they were."""
     path: list[int] = field(default_factory=list)
     """Ids of the roots so far, the first and the present one included."""
+    guided: dict[int, ev.Guided] = field(default_factory=dict)
+    """What the way of an earlier run wanted committed, by the number of the commit."""
+    left: dict[int, ev.Guided] = field(default_factory=dict)
+    """Places at which that way was left, by the id of the root."""
     judged: ev.Judged | None = None
     ended: ev.Ended | None = None
     scored: ev.Scored | None = None
@@ -61,6 +67,8 @@ class LiveRecord:
             case ev.Decided():
                 self.decided = event
                 self.decisions.append(event)
+            case ev.Guided():
+                self._lead(event)
             case ev.Committed():
                 self._committed(event)
             case ev.Judged():
@@ -71,10 +79,14 @@ class LiveRecord:
                 self.scored = event
             case ev.Reflected() | ev.Extracted():
                 self._learnt(event)
-            case ev.Finished():
-                self.finished = event
-            case ev.Resumed():
-                self.finished = None
+            case ev.Finished() | ev.Resumed():
+                self.finished = event if isinstance(event, ev.Finished) else None
+
+    def _lead(self, event: ev.Guided) -> None:
+        if event.action is None:
+            self.left[self.tree.root.id] = event
+        else:
+            self.guided[len(self.committed)] = event
 
     def _learnt(self, event: ev.Reflected | ev.Extracted) -> None:
         if isinstance(event, ev.Extracted):
@@ -131,6 +143,8 @@ class People:
     """Viewers' answers, by the id of the question."""
     questions: dict[str, ev.PersonAsked] = field(default_factory=dict)
     """Questions to a person without an answer yet, by id."""
+    granted: list[PersonQuestion] = field(default_factory=list)
+    """Writes that the yes to the writes of an earlier run let through."""
     touched: int = 0
     """Answers and interventions of people that change what the agent does."""
     paused: bool = False
@@ -144,8 +158,10 @@ class People:
             case ev.PersonAsked():
                 self.questions[event.id] = event
             case ev.PersonAnswered():
-                self.questions.pop(event.id, None)
+                asked = self.questions.pop(event.id, None)
                 self.touched += event.touched
+                if asked is not None and event.by == GRANTED and event.answer == "yes":
+                    self.granted.append(asked.question)
             case ev.Commanded():
                 self.commanded[event.id] = event
                 if not event.refused:

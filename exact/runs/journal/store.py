@@ -24,6 +24,7 @@ from exact.errors import JournalError, UsageError
 from exact.observation import Observation
 from exact.runs.folder_check import MOST, MOST_BLOB, MOST_LINE, check_folder
 from exact.runs.journal.aliases import current
+from exact.runs.way import Way
 from exact.secrecy.scrubber import NOTHING, Scrubber
 from exact.secrecy.values import Secret
 from exact.signature import sign
@@ -101,6 +102,10 @@ class ResultLine(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the agent read the environment's rewards, as only training on tasks of no benchmark may."""
     same_task: bool = False
     """Whether reflections on the same task, with any seed, could be recalled."""
+    followed: int = 0
+    """Committed actions that the way of an earlier run said, without a search: see `exact run --from`."""
+    healed: tuple[str, ...] = ()
+    """Places at which the search found another way than the earlier run's, a line each."""
     touched: int = 0
     """Answers and interventions of people that changed what the agent did. With any, the attempt is not scored."""
     began: bool = True
@@ -121,6 +126,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     trained_with_reward: bool = False
     """Whether the agent reads the environment's rewards, as only training on tasks of no benchmark may."""
     versions: dict[str, str] = {}
+    ways: dict[str, Way] = {}
+    """Ways of an earlier run that are carried out again, by the id of the task."""
 
 
 KEPT = 32

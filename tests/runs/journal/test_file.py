@@ -62,6 +62,8 @@ SAMPLES: tuple[ev.AnyEvent, ...] = (
     ev.Released(selection=4),
     ev.PersonAsked(id="p1", question=PersonQuestion(kind="write", text=NASTY, method="POST", url="http://a/", fields={"a": NASTY})),
     ev.PersonAnswered(id="p1", answer="no", by=NASTY, touched=True, seconds=1.5),
+    ev.Guided(match="alike", step=2, action=Action("fill", ("3", NASTY), "fill", ("3",)), reason=NASTY),
+    ev.Guided(match="left"),
     ev.Decided(step=0, action="go", decision=DECISION, stopped="done"),
     ev.Committed(step=0, edge=1, action="go", fingerprint="f", effects=EFFECTS, agrees=False),
     ev.Rebuilt(transitions=3),

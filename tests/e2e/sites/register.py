@@ -1,0 +1,72 @@
+"""A register that a form adds names to. What its pages say, and a notice before the form, can be changed while it is served."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from werkzeug import Request, Response
+from werkzeug.serving import make_server
+
+START = "<title>Register</title><h1>Register</h1><nav><a href=/news>News</a> <a href=/form>Forms</a></nav><p>Open from 9 to 17 every day"
+FORM = """<title>Form</title><h1>Add a name</h1><p>Names are public.</p>
+<form method=post action={action}><label>Name <input name=name></label><button>Send</button></form><a href=/>Cancel</a>"""
+NOTICE = "<title>Notice</title><h1>New terms</h1><p>Read them first.</p><a href=/seen>To the form</a> <a href=/>Start</a>"
+
+
+class Register:
+    """The application. `names` has what was sent, in order."""
+
+    def __init__(self) -> None:
+        self.names = list[str]()
+        self.words: dict[str, str] = {}
+        """Other words on all pages, by the old ones."""
+        self.notice = False
+        """Whether a notice comes before the form."""
+        self.action = "/send"
+        """Address that the form is sent to."""
+        self.held = threading.Event()
+        """Set: names are answered at once."""
+        self.held.set()
+        self.came = threading.Event()
+        """Set when a name comes."""
+
+    @Request.application
+    def __call__(self, request: Request) -> Response:
+        match request.method, request.path:
+            case "GET", "/":
+                return self._page(START)
+            case "GET", "/form":
+                return self._page(NOTICE if self.notice and "read" not in request.cookies else FORM.format(action=self.action))
+            case "GET", "/seen":
+                return Response("", 302, {"Location": "/form", "Set-Cookie": "read=1; Path=/"})
+            case "POST", _:
+                self.names.append(request.form["name"])
+                self.came.set()
+                self.held.wait(60)
+                return self._page(f"<title>Done</title><h1>Thank you</h1><p>{len(self.names[-1])} letters are in the register.")
+            case "GET", "/news":
+                return self._page("<title>News</title><h1>No news</h1><a href=/>Back</a>")
+        return Response("nothing here", 404)
+
+    def _page(self, text: str) -> Response:
+        for old, new in self.words.items():
+            text = text.replace(f">{old}<", f">{new}<")
+        return Response(f"<!doctype html><meta charset=utf-8>{text}", content_type="text/html; charset=utf-8")
+
+
+@contextmanager
+def serve_register() -> Iterator[tuple[Register, str]]:
+    """Run the register in a thread. Yield it and its address."""
+    register = Register()
+    server = make_server("127.0.0.1", 0, register, threaded=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    try:
+        yield register, f"http://127.0.0.1:{server.port}/"
+    finally:
+        register.held.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()

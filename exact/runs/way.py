@@ -94,9 +94,13 @@ class Way(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Number of times that each listed request may be sent."""
         return Counter(key for _, key in self.writes) if self.approved else Counter()
 
+    def requests(self, index: int) -> Counter[WriteKey]:
+        """Return the writes of a step."""
+        return Counter(self._key(each) for each in self.steps[index].effects if each.is_write)
+
     def sends(self, index: int, effects: tuple[SideEffect, ...]) -> bool:
         """Return whether the writes of another step, sent or blocked, are the writes of a step of the way."""
-        wanted = Counter(self._key(each) for each in self.steps[index].effects if each.is_write)
+        wanted = self.requests(index)
         return bool(wanted) and wanted == Counter(key_of(each) for each in effects if each.is_blocked or each.is_write)
 
     def replaced(self, text: str) -> str:

@@ -48,7 +48,7 @@ def register(site: tuple[Register, str]) -> Iterator[Register]:
     found.names.clear()
     found.came.clear()
     yield found
-    found.words, found.notice, found.action = {}, False, "/send"
+    found.words, found.notice, found.action = {}, "", "/send"
     found.held.set()
 
 
@@ -91,7 +91,7 @@ async def test_without_a_yes_nothing_is_done(
 async def test_a_changed_site_is_healed_with_few_questions_and_the_healed_way_is_kept(
     change: str, register: Register, site: tuple[Register, str], earlier: tuple[Path, int], tmp_path: Path
 ) -> None:
-    register.words, register.notice = WORDS if change == "relabelled" else {}, change == "inserted"
+    register.words, register.notice = WORDS if change == "relabelled" else {}, "/seen" if change == "inserted" else ""
     agent = Registrar()
     solution = await work(site[1], agent, replay=earlier[0], approve=yes, out=tmp_path / "one")
     assert (register.names, solution.answer) == (["Ann"], "done")
@@ -100,6 +100,15 @@ async def test_a_changed_site_is_healed_with_few_questions_and_the_healed_way_is
     agent = Registrar()
     again = await work(site[1], agent, replay=tmp_path / "one", approve=yes)
     assert (register.names, again.answer, agent.asked, again.result.healed) == (["Ann", "Ann"], "done", 0, ())
+
+
+async def test_an_inserted_step_that_may_write_needs_its_own_yes_and_does_not_stand_for_the_write_behind_it(
+    register: Register, site: tuple[Register, str], earlier: tuple[Path, int]
+) -> None:
+    register.notice = "/accept"
+    solution = await work(site[1], replay=earlier[0], approve=yes)
+    assert (register.names, solution.answer) == (["Ann"], "done")
+    assert solution.result.healed[0].startswith('before step 2, fill textbox "Name" "Ann": click link "To the form"')
 
 
 async def test_another_request_than_the_one_that_was_agreed_to_is_not_sent(
@@ -146,7 +155,7 @@ def killed(earlier: Path, out: Path, url: str, register: Register, *, hangs: boo
 async def test_a_kill_during_a_healed_step_loses_and_repeats_nothing(
     register: Register, site: tuple[Register, str], earlier: tuple[Path, int], tmp_path: Path
 ) -> None:
-    register.notice = True
+    register.notice = "/seen"
     await asyncio.to_thread(killed, earlier[0], tmp_path / "run", site[1], register, hangs=True)
     assert register.names == []
     line = await resumed(tmp_path / "run")

@@ -9,14 +9,14 @@ committed again: the way goes on behind it, whatever came of it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from exact.action import Action
 from exact.context import Proposal
-from exact.environments.base import PersonQuestion
+from exact.environments.base import SAFE_METHODS, PersonQuestion, SideEffect
 from exact.errors import ActionError
 from exact.observation import LABEL_NAME, Observation, same_state
 from exact.reflection.record import action_label, quoted
@@ -61,18 +61,26 @@ class Guide:
     def _due(self, commits: int) -> int:
         """Return the index of the step that is due after some commits.
 
-        A write that was committed otherwise stands for the next one of the way, so that none is sent twice.
+        A write that was committed otherwise stands for one of the way, so that none is sent twice.
         """
         due = 0
         for step in self._state.live.committed[:commits]:
             if step.refused or step.changed:
                 continue
             guided = self._guided(step)
-            if guided is not None and guided.step >= 0:
-                due = guided.step + 1
-            elif any(effect.is_write for effect in step.effects):
-                due = next((i + 1 for i in range(due, len(self.way.steps)) if self.way.steps[i].wrote), due)
+            due = guided.step + 1 if guided is not None and guided.step >= 0 else self._behind_write(step, due)
         return due
+
+    def _behind_write(self, step: ev.Committed, due: int) -> int:
+        """Return the index of the step that is due after a step that was committed otherwise.
+
+        It stands for the step of the way that sent one of its requests, or else, if it surely wrote, for the next one that surely did.
+        """
+        sent = [effect for effect in step.effects if effect.is_write]
+        keys, rest = set(map(key_of, sent)), range(due, len(self.way.steps))
+        same = (i + 1 for i in rest if keys & self.way.requests(i).keys())
+        surely = (i + 1 for i in rest if _surely_wrote(self.way.steps[i].effects)) if _surely_wrote(sent) else iter(())
+        return next(same, next(surely, due))
 
     def _guided(self, step: ev.Committed) -> ev.Guided | None:
         """Return what the way said of a committed step; None if the search, or a person, chose it."""
@@ -263,14 +271,16 @@ class Guide:
         return did_the_same(self._before(due), after, now, then_came)
 
     def _agreed(self, root: Node) -> Edge | None:
-        """Return the policy's first choice at the root if it is the way's action."""
+        """Return the policy's first choice at the root if it is the way's action, or a guess of it that cannot be tried in a simulation."""
         own = [edge for edge in root.edges if edge.rationale != _AS_BEFORE and not edge.futile]
         best = max(own, key=lambda edge: edge.prior, default=None)
         if best is None or not root.expansions:
             return None
-        seen, due = self._attempt.blobs.get_observation(root.observation), self.position
-        meant = self._again(due, seen)
-        return best if meant is not None and meant.key == best.action.key else None
+        meant = self._again(self.position, self._attempt.blobs.get_observation(root.observation))
+        if meant is not None and meant.key == best.action.key:
+            return best
+        untried = best.child is not None and best.child.unreached
+        return best if untried and best.action.key in {each.key for each in self._guesses(root)} else None
 
     # --- writes
 
@@ -337,6 +347,11 @@ class Guide:
     def label(self, index: int) -> str:
         """Return the action of a step of the way, with the names of its elements."""
         return action_label(self.way.steps[index].action, self._before(index))
+
+
+def _surely_wrote(effects: Sequence[SideEffect]) -> bool:
+    """Return whether a write was sent that is not only presumed to be one."""
+    return any(each.is_write and each.method not in SAFE_METHODS for each in effects)
 
 
 def _below(root: Node) -> Iterator[Node]:

@@ -78,6 +78,8 @@ class AttemptPerson:
 
     async def allows(self, question: PersonQuestion) -> str:
         """Return why a write or an action is not allowed; empty where it is."""
+        if self._grants and self._state.live.ended:
+            return ""  # the evaluator asks, and no agent
         why = self._grants(question) if self._grants else None
         if why is not None:
             id = uuid.uuid4().hex

@@ -12,7 +12,7 @@ from werkzeug.serving import make_server
 START = "<title>Register</title><h1>Register</h1><nav><a href=/news>News</a> <a href=/form>Forms</a></nav><p>Open from 9 to 17 every day"
 FORM = """<title>Form</title><h1>Add a name</h1><p>Names are public.</p>
 <form method=post action={action}><label>Name <input name=name></label><button>Send</button></form><a href=/>Cancel</a>"""
-NOTICE = "<title>Notice</title><h1>New terms</h1><p>Read them first.</p><a href=/seen>To the form</a> <a href=/>Start</a>"
+NOTICE = "<title>Notice</title><h1>New terms</h1><p>Read them first.</p><a href={seen}>To the form</a> <a href=/>Start</a>"
 
 
 class Register:
@@ -22,8 +22,8 @@ class Register:
         self.names = list[str]()
         self.words: dict[str, str] = {}
         """Other words on all pages, by the old ones."""
-        self.notice = False
-        """Whether a notice comes before the form."""
+        self.notice = ""
+        """Address that the link of a notice before the form leads to; empty for no notice."""
         self.action = "/send"
         """Address that the form is sent to."""
         self.held = threading.Event()
@@ -38,8 +38,9 @@ class Register:
             case "GET", "/":
                 return self._page(START)
             case "GET", "/form":
-                return self._page(NOTICE if self.notice and "read" not in request.cookies else FORM.format(action=self.action))
-            case "GET", "/seen":
+                noticed = self.notice and "read" not in request.cookies
+                return self._page(NOTICE.format(seen=self.notice) if noticed else FORM.format(action=self.action))
+            case "GET", "/seen" | "/accept":
                 return Response("", 302, {"Location": "/form", "Set-Cookie": "read=1; Path=/"})
             case "POST", _:
                 self.names.append(request.form["name"])

@@ -6,7 +6,7 @@ outside, so nothing is undone and simulated writes are blocked. Pages change bet
 
   same        nothing
   relabelled  each link and button of the way has another label, and lists stand in the other order
-  inserted    a notice stands before the first page that the way opens
+  inserted    a notice stands before the first page that the way opens by an action that is not presumed to write, or before its start
 
 A result counts as solved by the state of the server. MoinMoin needs a virtual environment of its own, which EXACT_MOIN names
 (bench/third_party.py); the others need `shells/setup.sh --sites`.
@@ -247,7 +247,8 @@ def rules_of(change: str, way: Way, blobs: Blobs) -> dict[str, Any]:
         names = {each.name for each in pointed if each is not None and each.role in ("link", "button") and each.name.strip()}
         return {"words": {name: f"Now {name}" for name in sorted(names)}, "order": True}
     paths = [unquote(urlsplit(each.url).path) for each in seen]
-    return {"notice": next((path for path in paths[1:] if path != paths[0]), paths[0])} if change == "inserted" else {}
+    opened = (path for old, path, step in zip(paths, paths[1:], way.steps, strict=False) if path not in (old, paths[0]) and not step.wrote)
+    return {"notice": next(opened, paths[0])} if change == "inserted" else {}
 
 
 async def measure(only: Mapping[str, Sequence[str]], changes: Sequence[str], work: Path) -> tuple[list[dict[str, Any]], Noise]:

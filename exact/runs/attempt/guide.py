@@ -293,9 +293,11 @@ class Guide:
             return None
         key = key_of(question)
         most, sent = self.way.allowed[key], Counter(map(key_of, self._state.people.granted))[key]
-        if not most:
-            return None
-        return "" if sent < most else f"{key} was sent already, as often as in the earlier run"
+        if sent < most:
+            return ""
+        if not most or question.method in SAFE_METHODS:
+            return None  # a GET is only presumed to write, and may be needed again: before a notice, it brought another page
+        return f"{key} was sent already, as often as in the earlier run"
 
     # --- what is told
 

@@ -390,7 +390,7 @@ class BrowserEpisode:
         ask = self._ask if needs_yes and not self.simulation else None
         return Gate(
             rules, self.tabs.window, flow=flow.copy() if flow else None, pace=self._pace, mask=secrets.mask, cookies=self._cookies,
-            confirmations=Confirmations(ask, self.tabs.timeouts.unlimited), readmit=self._readmit,
+            confirmations=Confirmations(ask, self.tabs.timeouts.unlimited, spares=config.confirm == "never"), readmit=self._readmit,
         )  # fmt: skip
 
     async def _cookies(self, url: str) -> Sequence[StoredCookie]:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 _ANYWHERE = ("goto", "scroll", "wait", "go_back", "go_forward")
 """Verbs without an element that mean the same on a page that differs elsewhere."""
+_TYPING = ("fill", "select", "type")
+"""Verbs that type a text, which nothing else stands for."""
 _FOCUSED = ("press", "type")
 """Verbs that act where the focus is."""
 _FOLLOWED = ("same", "alike")
@@ -256,11 +258,11 @@ class Guide:
     def _does_the_step(self, node: Node) -> bool:
         """Return whether the action that led from the root to a node did what the step that is due did.
 
-        A write is known by the request that it sends, or would have sent; another step by what it brought.
+        A write is known by the request that it sends, or would have sent; another step by what it brought. A text must be typed.
         """
         due, root = self.position, self._state.search.tree.root
         acted = self._state.search.acted.get((root.id, node.via)) if node.parent is root else None
-        if acted is None:
+        if acted is None or not self._types(due, root.edges[node.via].action):
             return False
         if self.way.steps[due].wrote:
             return self.way.sends(due, acted.effects)
@@ -269,6 +271,15 @@ class Guide:
             return False
         now, then_came = (self._attempt.blobs.get_observation(each.observation) for each in (root, node))
         return did_the_same(self._before(due), after, now, then_came)
+
+    def _types(self, index: int, action: Action) -> bool:
+        """Return whether an action types the text of a step of the way, if the step types one."""
+        try:
+            meant = self._typed(index)
+        except ActionError:
+            return False
+        texts = [each.args[len(each.elements) :] for each in (meant, action)]
+        return meant.name not in _TYPING or (action.name == meant.name and texts[0] == texts[1])
 
     def _agreed(self, root: Node) -> Edge | None:
         """Return the policy's first choice at the root if it is the way's action, or a guess of it that cannot be tried in a simulation."""

@@ -27,9 +27,15 @@ Ask = Callable[[PersonQuestion], Awaitable[str]]
 class Confirmations:
     """The writes of one environment that wait for a yes. If no person is to be asked, every write is sent."""
 
-    def __init__(self, ask: Ask | None = None, suspended: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
-        """Make it. `ask` asks a person; None if writes need no yes. `suspended` suspends the time limits of the page meanwhile."""
-        self.ask, self._suspended = ask, suspended
+    def __init__(
+        self, ask: Ask | None = None, suspended: Callable[[], AbstractContextManager[None]] = nullcontext, *, spares: bool = False
+    ) -> None:
+        """Make it.
+
+        `ask` asks a person; None if writes need no yes. `suspended` suspends the time limits of the page meanwhile. `spares`: whether what
+        a page sends by itself is sent without a yes.
+        """
+        self.ask, self._suspended, self._spares = ask, suspended, spares
         self._held = 0
         self._released = asyncio.Event()
         self._released.set()
@@ -72,7 +78,7 @@ class Confirmations:
         if self.ask is None:
             return ""
         if by_itself:
-            return _BY_ITSELF
+            return "" if self._spares else _BY_ITSELF
         digest = hashlib.sha256("\0".join((method, url, body)).encode()).hexdigest()
         if digest in self._refused:
             return self._refused[digest]

@@ -25,6 +25,8 @@ _BY_PEOPLE = ("person", "ask_user")
 """Verbs whose outcome came from a person. A way ends before them."""
 _OWN = ("sandbox", "recording")
 """Places that a write may reach without changing anything outside."""
+TYPING = ("fill", "select", "type")
+"""Verbs that type or choose a text."""
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
@@ -175,20 +177,25 @@ def way_of(state: AttemptState, run: str, schema: str) -> Way:
     )  # fmt: skip
 
 
+def texts_of(action: str) -> list[str]:
+    """Return the texts that an action types or chooses."""
+    if action.partition(" ")[0] not in TYPING:
+        return []
+    return [str(msgspec.json.decode(f'"{each}"')) for each in _QUOTED.findall(action)]
+
+
 def typed_fields(way: Way, blobs: Blobs) -> dict[str, str]:
     """Return the texts that a way typed or chose, by the names of their fields. Raises JournalError."""
     found = dict[str, str]()
     for step in way.steps:
-        verb, _, rest = step.action.partition(" ")
-        texts = _QUOTED.findall(step.action)
-        if verb not in ("fill", "select", "type") or not texts:
+        if not (texts := texts_of(step.action)):
             continue
         seen = blobs.get_observation(step.observation)
-        id = re.match(r"\[([^\]]+)\]", rest)
+        id = re.match(r"\w+ \[([^\]]+)\]", step.action)
         focused = next((each for each in seen.elements if "focused" in each.states), None)
         element = seen.element(id[1]) if id else focused
         if element is not None and element.name.strip():
-            found[element.name] = str(msgspec.json.decode(f'"{texts[-1]}"'))
+            found[element.name] = texts[-1]
     return found
 
 

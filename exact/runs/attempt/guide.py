@@ -24,7 +24,7 @@ from exact.runs.attempt.live import rebind
 from exact.runs.journal import events as ev
 from exact.runs.journal.store import ResultLine
 from exact.runs.targets import did_the_same, find_again, is_same_page, marks
-from exact.runs.way import Way, WayStep, key_of
+from exact.runs.way import TYPING, Way, WayStep, WriteKey, key_of, texts_of
 from exact.search.tree import Edge, Node
 from exact.views.prune import INTERACTIVE
 
@@ -33,12 +33,9 @@ if TYPE_CHECKING:
 
 _ANYWHERE = ("goto", "scroll", "wait", "go_back", "go_forward")
 """Verbs without an element that mean the same on a page that differs elsewhere."""
-_TYPING = ("fill", "select", "type")
-"""Verbs that type a text, which nothing else stands for."""
 _FOCUSED = ("press", "type")
 """Verbs that act where the focus is."""
-_FOLLOWED = ("same", "alike")
-"""Matches at which nothing was searched."""
+_FOLLOWED = ("same", "alike")  # nothing was searched
 _AS_BEFORE = "the earlier run did this"
 """Rationale of proposals that are the way's."""
 _RENAMED = 2
@@ -52,8 +49,6 @@ class Guide:
         self._attempt, self._state, self.way = attempt, attempt.state, way
         self._tested = dict[tuple[int, int, int], bool]()
         """Whether a node leads back to the way, by root, node and position."""
-
-    # --- where the attempt is on the way
 
     @property
     def position(self) -> int:
@@ -112,7 +107,7 @@ class Guide:
         if not self.is_active:
             return
         root = self._state.search.tree.root
-        seen = self._attempt.blobs.get_observation(root.observation)
+        seen = self._seen_at(root)
         for index in self._possible():
             if self._is_at(self.way.steps[index], root.fingerprint, seen) and self._order(index, "same", self._action(index, seen), seen):
                 return
@@ -177,13 +172,24 @@ class Guide:
         An answer is never taken over: it was read from the page.
         """
         then = self._before(index)
-        if not is_same_page(then, seen) or (action := self._again(index, seen)) is None:
+        if not is_same_page(then, seen) or not self._has_texts(index, seen) or (action := self._again(index, seen)) is None:
             return None
         if action.name in _FOCUSED:
             focused = next((each.id for each in then.elements if "focused" in each.states), "")
             again = seen.element(find_again(then, focused, seen) or "")
             return action if again is not None and "focused" in again.states else None
         return action if action.elements or action.name in _ANYWHERE else None
+
+    def _has_texts(self, index: int, seen: Observation) -> bool:
+        """Return whether a state holds what a write of the way was sent with: the texts that the way had typed, and as many filled fields.
+
+        True for a step that wrote nothing.
+        """
+        if not self.way.steps[index].wrote:
+            return True
+        typed = {str(text) for each in self.way.steps[:index] for text in texts_of(self.way.replaced(each.action))}
+        then, now = (Counter(each.value for each in some.elements if each.value) for some in (self._before(index), seen))
+        return all(now[text] >= count for text, count in then.items() if text in typed) and now.total() >= then.total()
 
     def _before(self, index: int) -> Observation:
         return self.way.expected(self._attempt.blobs.get_observation(self.way.steps[index].observation))
@@ -193,8 +199,6 @@ class Guide:
         if index + 1 < len(self.way.steps):
             return self._before(index + 1)
         return self.way.expected(self._attempt.blobs.get_observation(self.way.end)) if self.way.end else None
-
-    # --- the way back
 
     def notice(self) -> None:
         """Order the first action of a simulated way back, or the one on which the policy agrees, if there is either."""
@@ -250,10 +254,13 @@ class Guide:
         """Return whether the way can be followed from a state that was seen."""
         if node.leaf or not node.observation:
             return False
-        seen = self._attempt.blobs.get_observation(node.observation)
+        seen = self._seen_at(node)
         if any(self._is_at(self.way.steps[index], node.fingerprint, seen) for index in self._possible()):
             return True
         return self._alike(self.position, seen) is not None
+
+    def _seen_at(self, node: Node) -> Observation:
+        return self._attempt.blobs.get_observation(node.observation)
 
     def _does_the_step(self, node: Node) -> bool:
         """Return whether the action that led from the root to a node did what the step that is due did.
@@ -265,12 +272,11 @@ class Guide:
         if acted is None or not self._types(due, root.edges[node.via].action):
             return False
         if self.way.steps[due].wrote:
-            return self.way.sends(due, acted.effects)
+            return self.way.sends(due, acted.effects) and self._has_texts(due, self._seen_at(root))
         after = self._after(due)
         if after is None or node.leaf or not node.observation or any(each.is_write or each.is_blocked for each in acted.effects):
             return False
-        now, then_came = (self._attempt.blobs.get_observation(each.observation) for each in (root, node))
-        return did_the_same(self._before(due), after, now, then_came)
+        return did_the_same(self._before(due), after, self._seen_at(root), self._seen_at(node))
 
     def _types(self, index: int, action: Action) -> bool:
         """Return whether an action types the text of a step of the way, if the step types one."""
@@ -279,7 +285,7 @@ class Guide:
         except ActionError:
             return False
         texts = [each.args[len(each.elements) :] for each in (meant, action)]
-        return meant.name not in _TYPING or (action.name == meant.name and texts[0] == texts[1])
+        return meant.name not in TYPING or (action.name == meant.name and texts[0] == texts[1])
 
     def _agreed(self, root: Node) -> Edge | None:
         """Return the policy's first choice at the root if it is the way's action, or a guess of it that cannot be tried in a simulation."""
@@ -287,13 +293,13 @@ class Guide:
         best = max(own, key=lambda edge: edge.prior, default=None)
         if best is None or not root.expansions:
             return None
-        meant = self._again(self.position, self._attempt.blobs.get_observation(root.observation))
+        if not self._has_texts(self.position, self._seen_at(root)):
+            return None
+        meant = self._again(self.position, self._seen_at(root))
         if meant is not None and meant.key == best.action.key:
             return best
         untried = best.child is not None and best.child.unreached
         return best if untried and best.action.key in {each.key for each in self._guesses(root)} else None
-
-    # --- writes
 
     def grants(self, question: PersonQuestion) -> str | None:
         """Return the reason if a write is refused since the way has sent it, empty if the yes to the way's writes is for it.
@@ -305,12 +311,15 @@ class Guide:
         key = key_of(question)
         most, sent = self.way.allowed[key], Counter(map(key_of, self._state.people.granted))[key]
         if sent < most:
-            return ""
+            return "" if self._has_its_texts(key) else None
         if not most or question.method in SAFE_METHODS:
             return None  # a GET is only presumed to write, and may be needed again: before a notice, it brought another page
         return f"{key} was sent already, as often as in the earlier run"
 
-    # --- what is told
+    def _has_its_texts(self, key: WriteKey) -> bool:
+        """Return whether the present state holds what the way's next request of this kind was sent with."""
+        index = next((index for index, each in self.way.writes if each == key and index >= self.position), None)
+        return index is not None and self._has_texts(index, self._seen_at(self._state.search.tree.root))
 
     def told(self, line: ResultLine) -> ResultLine:
         """Return a result with what was followed and what was healed."""

@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 
 from exact.action import Action, ActionSpace
 from exact.agents.form import letters, narrow, objects, of_scale, preferences, read_object, text_of, unquoted, word
-from exact.agents.meant import meant
 from exact.agents.value.samples import SCALES, GradeScale
-from exact.agents.written import ACTION, first, line_end, outside_code, plans
+from exact.agents.written import ACTION, first, line_end, meant, outside_code, plans
 from exact.context import Taken
 from exact.errors import ActionError, AnswerError
 from exact.models.reasoning import final_answer

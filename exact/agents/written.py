@@ -1,4 +1,8 @@
-"""Actions as an answer writes them: lines `Action: ...`, lines that are nothing but an action, objects, and plans of several."""
+"""Actions as an answer writes them: lines `Action: ...`, lines that are nothing but an action, objects, and plans of several.
+
+Choices that models write without a part have one meaning in their state, or none: their forms are those of recorded answers of instruct
+models (tests/agents/test_meant.py).
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,12 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from exact.action import Action, ActionSpace
+from exact.action import Action, ActionSpace, Parameter
 from exact.agents.form import embedded, narrow, text_of
+from exact.environments.browser.act.grammar import LISTS, options_in
 from exact.errors import ActionError
+from exact.observation import Element, Observation
+from exact.views.labels import QUOTED, fits, unquoted
 
 ACTION = re.compile(
     r"^[ \t>*_#`-]*(?:(?P<number>\d{1,2})[.)][ \t]*)?action[ \t]*(?P<place>\d{1,2})?[ \t*_`]*[:：][ \t*]*(?P<rest>[^\n]*)$", re.I | re.M
@@ -26,6 +33,10 @@ _NEXT_LINE = re.compile(r"(?:[ \t`*\r]*\n)*[^\n]*")
 _OBJECTS = json.JSONDecoder(strict=False)
 _AROUND = "`* \t\r\n"
 """Characters that dress an action."""
+_NAMED = re.compile(rf"\s*select\s+(?:[A-Za-z]\w*\s+)?(?P<label>{QUOTED})\s*", re.S)
+_NUMBERED = re.compile(r"\s*select\s+(?:[A-Za-z]\w*\s+)?\[\s*(?P<id>[\w:.-]+)\s*\]\s*")
+_CLICKED = frozenset(("tab", "checkbox", "radio", "treeitem", "menuitemcheckbox", "menuitemradio"))
+"""Roles of elements that a click selects."""
 
 
 class WrittenAction(NamedTuple):
@@ -169,3 +180,32 @@ def _quoted_rest(rest: str, below: str) -> str:
         return ""
     closed = (_UNTIL_CURLY if opened[0] == "“" else _UNTIL_STRAIGHT).match(below)
     return closed[0] if closed else ""
+
+
+def meant(text: str, actions: ActionSpace, observation: Observation) -> Action | None:
+    """Return the action that a text with the verb `select` means in a state, though it does not fit. None if it means none, or several.
+
+    `select [3]` is a click if that is a tab, a checkbox or the like. `select "Spain"` is a choice in the list that has it.
+    """
+    found = dict.fromkeys(_meanings(text, observation))
+    if len(found) != 1:
+        return None
+    [(name, *args)] = found
+    verb = actions.verbs.get(name)
+    return actions.action(name, *args) if verb and verb.form == (Parameter.ELEMENT, Parameter.TEXT)[: len(args)] else None
+
+
+def _meanings(text: str, observation: Observation) -> Iterator[tuple[str, ...]]:
+    """Yield the verb and the arguments of each meaning of a text."""
+    by_name, by_id = _NAMED.fullmatch(text), _NUMBERED.fullmatch(text)
+
+    def says(element: Element) -> bool:
+        if by_id:
+            return element.id == by_id["id"]
+        return by_name is not None and fits(element.name, unquoted(by_name["label"]))
+
+    for each in observation.elements if by_name or by_id else ():
+        if each.role in _CLICKED and says(each):
+            yield "click", each.id
+        if each.role in LISTS:
+            yield from (("select", each.id, option.name) for option in options_in(each, observation.elements) if says(option))

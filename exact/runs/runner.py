@@ -367,11 +367,7 @@ def line_of(task: Task, config: Config, state: AttemptState, *, oracle: bool = F
     judged = state.live.judged.evaluation.value if state.live.judged else None
     extracted = state.live.extracted
     return ResultLine(
-        task=task.id,
-        seed=task.seed,
-        agent=config.name,
-        policy=config.policy.kind,
-        value_function=config.value.kind,
+        task=task.id, seed=task.seed, agent=config.name, policy=config.policy.kind, value_function=config.value.kind,
         status=finished.status,
         score=state.live.scored.score.value if state.live.scored and finished.status == "scored" else None,
         value=judged,
@@ -401,4 +397,4 @@ def line_of(task: Task, config: Config, state: AttemptState, *, oracle: bool = F
         began=state.live.started,
         touched=state.people.touched,
         resumable=finished.resumable,
-    )
+    )  # fmt: skip

@@ -184,7 +184,7 @@ class Ending:
             try:
                 with calling("reflector.reflect", reflector):
                     said = await awaited(reflector.reflect(seen, surprise, kind))
-                    reflection = None if said is None else expect(said, Reflection)
+                    reflection = said if said is None else expect(said, Reflection)
             except (ModelError, PartError, BudgetExceeded) as error:
                 attempt.record(ev.Failed(what="reflection", node=surprise.node, reason=str(error)))
                 continue
@@ -385,10 +385,9 @@ def _deepest_failure(blobs: Blobs, node: Node, committed: Edge) -> FailedPath | 
     if found is None:
         return None
     end, edge = found
-    after = edge.child.observation if edge.child is not None and not edge.child.leaf else ""
-    return FailedPath(
-        step=_taken(blobs, node, edge), after=blobs.get_observation(after) if after else None, depth=end.depth, value=end.value or 0.0
-    )
+    name = edge.child.observation if edge.child is not None and not edge.child.leaf else ""
+    after = blobs.get_observation(name) if name else None
+    return FailedPath(step=_taken(blobs, node, edge), after=after, depth=end.depth, value=end.value or 0.0)
 
 
 def _ends(node: Node) -> Iterator[Node]:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from exact.action import Action, ActionSpace, Parameter, Verb
 from exact.agents.policy.conversation import show_state, write_answer
-from exact.agents.policy.llm import prompt_family
+from exact.agents.policy.llm import policy_inputs, prompt_family
 from exact.agents.request import state_request, view_state
 from exact.agents.value.samples import grade_scale
 from exact.config import PolicyConfig, ValueConfig, ViewConfig
@@ -24,7 +24,6 @@ from exact.runs.attempt.observations import agent_context
 from exact.runs.journal.search_state import AskMoment
 from exact.search.tree import Node
 from exact.text import use_fence_key
-from exact.views.labels import describe
 
 CONTROLS = ("constant", "oracle", "reward")
 """Kinds of value functions whose reasons are kept out of training data."""
@@ -55,8 +54,7 @@ class StateTexts:
         context = self.context(node)
         request = state_request(
             prompt_family(self._policy, self._view, context, self.actions), context, self._view, Sampling(), role="policy", samples=1,
-            labels=self._labels,
-            actions=describe(self.actions) if self._labels else self.actions.describe(), style=self._policy.style, examples=(),
+            labels=self._labels, examples=(), **policy_inputs(self._policy, self.actions, context, thinks=self._policy.thoughts),
         )  # fmt: skip
         return request.messages
 

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import msgspec
 
@@ -148,13 +149,12 @@ class LLMPolicy:
                 model=self._model.name,
                 grammar=constrained,
             )
-        offered = actions if actions.code is not None else useful(actions, context)
         thinks = self._config.thoughts and not reasons(self._model)
         return state_request(
             name, context, self._view, self._sampling, role=self._config.role, samples=samples, model=self._model.name,
-            grammar=constrained, labels=labels,
-            actions=describe(offered) if labels else offered.describe(), style=self._config.style, examples=self._examples,
-            form=None if by_call else ACTIONS if form else ACTION if thinks else ACTION_ALONE, thinks=thinks, **inputs,
+            grammar=constrained, labels=labels, examples=self._examples,
+            form=None if by_call else ACTIONS if form else ACTION if thinks else ACTION_ALONE,
+            **policy_inputs(self._config, actions, context, thinks=thinks), **inputs,
         )  # fmt: skip
 
     @cached_property
@@ -176,6 +176,13 @@ def prompt_family(config: PolicyConfig, view: ViewConfig, context: Context, acti
     if view.images and view.marks and context.observation.screenshot is not None:
         return "policy_marks"
     return "policy" if view.text else "policy_screenshot"
+
+
+def policy_inputs(config: PolicyConfig, actions: ActionSpace, context: Context, *, thinks: bool) -> dict[str, Any]:
+    """Return inputs of a policy's prompt for a state: the verbs that it has a use for, the style, and whether a thought is asked for."""
+    offered = actions if actions.code is not None else useful(actions, context)
+    shown = describe(offered) if config.elements == "label" else offered.describe()
+    return {"actions": shown, "style": config.style, "thinks": thinks}
 
 
 _OF_DIALOGS, _OF_TABS = frozenset(("accept", "dismiss", "answer")), frozenset(("tab", "close_tab"))

@@ -64,7 +64,7 @@ def test_texts_that_mean_the_same_have_one_key(written: str, key: str) -> None:
         ('goto "shop"', 'write goto "https://host/path"'),
         ('goto "http://[broken"', "is no URL"),
         ("click_at -1 5", "is invalid"),
-        ("scroll left", "write scroll up|down"),
+        ("scroll left", "scroll takes up or down"),
         ("clik [3]", "did you mean 'click'?"),
     ],
 )

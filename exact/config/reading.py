@@ -236,7 +236,7 @@ class Config(Strict, frozen=True, kw_only=True):
     tools: tuple[ToolConfig, ...] = ()
     """Actions beside those of the environments: your own functions, and the tools of MCP servers."""
     prompts: str = ""
-    """Folder of prompt templates that override the package's by name. `0.1`: the prompts of that release. Empty: none."""
+    """Folder of prompt templates that override the package's by name. `v0.1`: the prompts of that release. Empty: none."""
 
     @property
     def own_parts(self) -> tuple[str, ...]:

@@ -222,13 +222,13 @@ _PACKAGE = Library()
 _USED: ContextVar[Library] = ContextVar("prompts", default=_PACKAGE)
 
 
-PAST = {"0.1": Path(__file__).parent / "v0_1"}
+PAST = {"v0.1": Path(__file__).parent / "v0_1"}
 """Folders of the prompts of earlier releases, by release."""
 
 
 @contextmanager
 def use_folder(folder: str | Path) -> Iterator[Library]:
-    """Use, inside the context, the prompts of a folder in place of the package's. Empty: the package's alone. `0.1`: those of that release.
+    """Use, inside the context, a folder's prompts in place of the package's. Empty: the package's alone. `v0.1`: those of that release.
 
     Raises UsageError.
     """

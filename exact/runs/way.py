@@ -202,6 +202,8 @@ def typed_fields(way: Way, blobs: Blobs) -> dict[str, str]:
 def with_texts(way: Way, blobs: Blobs, wanted: Mapping[str, str]) -> Way:
     """Return a way that types other texts. `wanted`: texts by the names of their fields. Raises UsageError for an unknown field."""
     known = typed_fields(way, blobs)
+    if wanted and not known:
+        raise UsageError(f"there is no variable {min(wanted)!r}: the earlier run typed into no field that has a name")
     by_name = {name.casefold(): name for name in known}
     texts = dict[str, str]()
     for name, new in wanted.items():

@@ -48,7 +48,7 @@ def register(site: tuple[Register, str]) -> Iterator[Register]:
     found.names.clear()
     found.came.clear()
     yield found
-    found.words, found.notice, found.action, found.forgets = {}, "", "/send", False
+    found.words, found.notice, found.action, found.forgets = {}, "", "/send", ""
     found.held.set()
 
 
@@ -121,11 +121,13 @@ async def test_another_request_than_the_one_that_was_agreed_to_is_not_sent(
     assert solution.result.touched
 
 
-@pytest.mark.parametrize("change", ["same", "relabelled", "inserted"])
+@pytest.mark.parametrize(
+    ("change", "forgets"), [("same", "emptied"), ("relabelled", "emptied"), ("inserted", "emptied"), ("same", "moved")]
+)
 async def test_a_form_that_lost_what_was_typed_is_not_sent(
-    change: str, register: Register, site: tuple[Register, str], earlier: tuple[Path, int]
+    change: str, forgets: str, register: Register, site: tuple[Register, str], earlier: tuple[Path, int]
 ) -> None:
-    register.forgets = True
+    register.forgets = forgets
     register.words, register.notice = WORDS if change == "relabelled" else {}, "/seen" if change == "inserted" else ""
     solution = await work(site[1], replay=earlier[0], approve=Asked())
     assert register.names == [] and solution.answer != "done"

@@ -95,7 +95,7 @@ def test_a_prompt_without_an_example_says_where_to_put_one(folder):
 def test_the_prompts_of_an_earlier_release_stay_selectable():
     now = {name: describe_prompt(name) for name in prompt_names()}
     given = {name: example.example_inputs(each) for name, each in now.items()}
-    with use_folder("0.1"):
+    with use_folder("v0.1"):
         assert describe_prompt("policy").id.startswith("policy@4:") and "First think" in render_prompt("policy", **given["policy"]).system
         assert all(render_prompt(name, **given[name]).user for name in prompt_names())
     assert {name: describe_prompt(name) for name in prompt_names()} == now

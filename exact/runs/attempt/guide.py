@@ -38,8 +38,7 @@ _FOCUSED = ("press", "type")
 _FOLLOWED = ("same", "alike")  # nothing was searched
 _AS_BEFORE = "the earlier run did this"
 """Rationale of proposals that are the way's."""
-_RENAMED = 2
-"""Most elements of new names that are proposed in place of one that is gone."""
+_RENAMED = 2  # most elements of new names that are proposed in place of one that is gone
 
 
 class Guide:
@@ -187,8 +186,12 @@ class Guide:
         """
         if not self.way.steps[index].wrote:
             return True
-        typed = {str(text) for each in self.way.steps[:index] for text in texts_of(self.way.replaced(each.action))}
-        then, now = (Counter(each.value for each in some.elements if each.value) for some in (self._before(index), seen))
+        typed, before = {text for each in self.way.steps[:index] for text in texts_of(self.way.replaced(each.action))}, self._before(index)
+        for each in before.elements:
+            again = seen.element(find_again(before, each.id, seen) or "") if each.value in typed else None
+            if again is not None and again.value != each.value:
+                return False
+        then, now = (Counter(each.value for each in some.elements if each.value) for some in (before, seen))
         return all(now[text] >= count for text, count in then.items() if text in typed) and now.total() >= then.total()
 
     def _before(self, index: int) -> Observation:

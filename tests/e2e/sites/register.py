@@ -10,7 +10,8 @@ from werkzeug import Request, Response
 from werkzeug.serving import make_server
 
 START = "<title>Register</title><h1>Register</h1><nav><a href=/news>News</a> <a href=/form>Forms</a></nav><p>Open from 9 to 17 every day"
-FORGETS = "<script>document.querySelector('input').oninput = event => setTimeout(() => { event.target.value = '' }, 50)</script>"
+FORGETS = """<label>Remark <input form=none id=remark></label><script>document.querySelector('input').oninput = event => setTimeout(() => {
+  const typed = event.target.value; event.target.value = ''; if (MOVES) remark.value = typed; }, 50)</script>"""
 FORM = """<title>Form</title><h1>Add a name</h1><p>Names are public.</p>
 <form method=post action={action}><label>Name <input name=name></label><button>Send</button></form><a href=/>Cancel</a>"""
 NOTICE = "<title>Notice</title><h1>New terms</h1><p>Read them first.</p><a href={seen}>To the form</a> <a href=/>Start</a>"
@@ -27,8 +28,8 @@ class Register:
         """Address that the link of a notice before the form leads to; empty for no notice."""
         self.action = "/send"
         """Address that the form is sent to."""
-        self.forgets = False
-        """Whether the form empties its field by itself after somebody typed into it."""
+        self.forgets = ""
+        """What becomes of a text that was typed into the form: it is `emptied`, or `moved` to another field. Empty: it stays."""
         self.held = threading.Event()
         """Set: names are answered at once."""
         self.held.set()
@@ -42,7 +43,8 @@ class Register:
                 return self._page(START)
             case "GET", "/form":
                 noticed = self.notice and "read" not in request.cookies
-                form = FORM.format(action=self.action) + FORGETS * self.forgets
+                form = FORM.format(action=self.action)
+                form += FORGETS.replace("MOVES", str(self.forgets == "moved").lower()) if self.forgets else ""
                 return self._page(NOTICE.format(seen=self.notice) if noticed else form)
             case "GET", "/seen" | "/accept":
                 return Response("", 302, {"Location": "/form", "Set-Cookie": "read=1; Path=/"})

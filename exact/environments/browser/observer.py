@@ -107,7 +107,7 @@ class Observer:
             over = await is_over()
         else:
             *answers, over = await asyncio.gather(*commands, is_over())
-        media, frames = await asyncio.gather(read_media(tab, answers[0]), capture.read_frames(tab, answers[0]))
+        media, frames = await read_media(tab, answers[0]), await capture.read_frames(tab, answers[0])
         if media:
             over = over or await is_over()
         scrubber = self._secrets.scrubber
@@ -188,7 +188,7 @@ class Observer:
         tab = self._window.present
         answers = await asyncio.gather(*capture.capture_commands(tab, config))
         typed = self._typed(tab, self._secrets.scrubber)
-        media, frames = await asyncio.gather(read_media(tab, answers[0]), capture.read_frames(tab, answers[0]))
+        media, frames = await read_media(tab, answers[0]), await capture.read_frames(tab, answers[0])
         page = capture.build_capture(tab, self.ids, config, answers, media, frames, typed)
         return SeenPage(page.documents, self._secrets.elements(page.elements), self.ids, self.masks)
 

@@ -228,7 +228,9 @@ class _Side(asyncio.Protocol):
         self._writing: asyncio.WriteTransport | None = None
         self._received = bytearray()
         self._unsent: list[bytes] = []
-        """Messages of this turn of the event loop. They are written together: each write takes as long as a small message."""
+        """Messages of this turn of the event loop after the first. They are written together: each write takes as long as a small message."""
+        self._has_written = False
+        """Whether a message was written in this turn. The first one does not wait for the next turn."""
         self.slow: Callable[[bool], None] = lambda _: None
         """Learns whether too many bytes wait to be written."""
 
@@ -241,9 +243,15 @@ class _Side(asyncio.Protocol):
 
     def write(self, data: bytes) -> None:
         """Send messages. Those for a side that is closed are dropped."""
-        if not self._unsent:
-            asyncio.get_running_loop().call_soon(self._flush)
         self._unsent.append(data)
+        if not self._has_written:
+            self._has_written = True
+            asyncio.get_running_loop().call_soon(self._next_turn)
+            self._flush()
+
+    def _next_turn(self) -> None:
+        self._has_written = False
+        self._flush()
 
     def _flush(self) -> None:
         data, self._unsent = b"".join(self._unsent), []

@@ -59,6 +59,8 @@ async def read_frames(tab: Tab, snapshot: Mapping[str, Any]) -> dict[int, Projec
         for document in snapshot["documents"]
         for index in document["nodes"]["contentDocumentIndex"]["index"]
     ]
+    if not owners:
+        return {}
     models = await asyncio.gather(*(_box_model(tab, each) for each in owners))
     maps = ((owner, Projection.of_frame(model)) for owner, model in zip(owners, models, strict=True) if model is not None)
     return {owner: drawn for owner, drawn in maps if drawn.is_flat}

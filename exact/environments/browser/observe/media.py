@@ -44,6 +44,8 @@ async def read_media(tab: Tab, snapshot: Mapping[str, Any]) -> MediaStates:
         return None
 
     places = list(_places(snapshot))[:_MOST]
+    if not places:
+        return {}
     answers = await asyncio.gather(*(ask(*place) for place in places))
     return {place: answer for place, answer in zip(places, answers, strict=True) if answer is not None}
 

@@ -64,6 +64,21 @@ def test_messages_of_the_driver_arrive_whole_however_they_are_cut(texts: list[st
     assert asyncio.run(passed()) == texts
 
 
+async def test_the_first_message_of_a_turn_leaves_at_once_and_the_others_leave_together() -> None:
+    reads, writes = os.pipe(), os.pipe()
+    os.set_blocking(writes[0], False)
+    side = pipes._Side(lambda _: None, lambda: None)
+    await side.open(reads[0], writes[1])
+    for each in (b"a", b"b", b"c"):
+        side.write(each)
+    first = os.read(writes[0], 10)
+    await asyncio.sleep(0)
+    assert (first, os.read(writes[0], 10)) == (b"a", b"bc")
+    side.close()
+    os.close(reads[1])
+    os.close(writes[0])
+
+
 async def test_each_message_of_the_browser_reaches_the_one_whom_it_concerns() -> None:
     ends, heard = Ends(), list[Any]()
     await ends.begin()

@@ -228,7 +228,7 @@ class _Side(asyncio.Protocol):
         self._writing: asyncio.WriteTransport | None = None
         self._received = bytearray()
         self._unsent: list[bytes] = []
-        """Messages of this turn of the event loop after the first. They are written together: each write takes as long as a small message."""
+        """Messages of this turn of the event loop after the first. They are written together: each write costs as much as a message."""
         self._has_written = False
         """Whether a message was written in this turn. The first one does not wait for the next turn."""
         self.slow: Callable[[bool], None] = lambda _: None

@@ -14,7 +14,8 @@ from urllib.parse import quote
 
 ACCEPT = "/__seen__"
 """Address that a notice's link leads to."""
-NOTICE = '<!doctype html><meta charset=utf-8><title>Notice</title><h1>New terms</h1><a href="{}">To the page</a>'
+NOTICE = '<!doctype html><meta charset=utf-8><title>Notice</title><a href="#">Logout</a><h1>New terms</h1><a href="{}">To the page</a>'
+"""It shows what every page of a person who has logged in shows."""
 LIST = re.compile(r"(<ul[^>]*>)((?:(?!<ul|</ul>).)*)(</ul>)", re.S)
 ITEM = re.compile(r"<li.*?</li>", re.S)
 SUBMIT = re.compile(r"<input[^>]*type=[\"']?(?:submit|button)[^>]*>", re.S)

@@ -23,8 +23,8 @@ SETTINGS = {"search": {"algorithm": "mcts", "iterations": 6, "k": 3, "depth": 3}
 class Registrar:
     """Policy and value function that know the way by the roles of elements, and count how often they are asked."""
 
-    def __init__(self) -> None:
-        self.asked = 0
+    def __init__(self, name: str = "Ann") -> None:
+        self.name, self.asked = name, 0
 
     async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
         self.asked += 1
@@ -39,7 +39,7 @@ class Registrar:
         if seen.title == "Done":
             texts = ['stop "done"']
         elif box is not None and button is not None:
-            texts = [f"click [{button.id}]" if box.value else f'fill [{box.id}] "Ann"', f"click [{links[-1].id}]"]
+            texts = [f"click [{button.id}]" if box.value else f'fill [{box.id}] "{self.name}"', f"click [{links[-1].id}]"]
         elif seen.title == "Notice":
             texts = [f"click [{each.id}]" for each in links]
         else:

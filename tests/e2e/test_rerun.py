@@ -133,11 +133,33 @@ async def test_a_form_that_lost_what_was_typed_is_not_sent(
     assert register.names == [] and solution.answer != "done"
 
 
+async def test_another_text_of_the_agent_does_not_stand_for_that_of_the_way(
+    register: Register, site: tuple[Register, str], earlier: tuple[Path, int]
+) -> None:
+    register.words, agent = {"Name ": "Full name "}, Registrar("Eve")
+    solution = await work(site[1], agent, replay=earlier[0], approve=yes)
+    assert (register.names, solution.answer) == (["Ann"], "done") and agent.asked > 0
+    assert solution.result.healed[0].startswith('in place of step 2, fill textbox "Name" "Ann": fill textbox "Full name" "Ann"')
+
+
 async def test_another_text_is_typed_and_expected(register: Register, site: tuple[Register, str], earlier: tuple[Path, int]) -> None:
     solution = await work(site[1], replay=earlier[0], approve=yes, variables={"name": "Bob"})
     assert register.names == ["Bob"] and solution.result.followed >= 3
     with pytest.raises(exact.UsageError, match="unknown variable 'Nam': did you mean 'Name'"):
         await work(site[1], replay=earlier[0], approve=yes, variables={"Nam": "Bob"})
+
+
+async def test_a_shell_lists_what_a_way_writes_and_types_and_types_another_text(
+    register: Register, site: tuple[Register, str], earlier: tuple[Path, int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    again = ["run", "--from", str(earlier[0]), "--config", "rmcts_builtin"]
+    assert await asyncio.to_thread(main, [*again, "--dry-run"]) == 0
+    told = capsys.readouterr().out
+    assert f"POST {site[1]}send with name" in told and "variable     Name=Ann" in told and register.names == []
+    more = ["--var", "Name=Bob", "--yes", "--out", str(tmp_path / "run")]
+    assert await asyncio.to_thread(main, [*again, *more]) == 0
+    assert register.names == ["Bob"]
+    assert next(each for each in journal(tmp_path / "run") if isinstance(each, ev.Guided)).match == "same"
 
 
 async def resumed(folder: Path) -> ResultLine:

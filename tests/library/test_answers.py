@@ -170,6 +170,23 @@ async def test_what_an_unfinished_attempt_has_found_is_partial(tmp_path: Any) ->
     assert solution.run is not None and solution.run.results()[0]["data"] == {"opens": 9, "closes": 17}
 
 
+async def test_the_way_of_an_earlier_run_answers_with_its_object_or_another_one_for_one_question(tmp_path: Path) -> None:
+    site = BriefServer(host="127.0.0.1")
+    site.expect_request("/").respond_with_data(PAGE, content_type="text/html")
+    async with ScriptedServer(replies(OWN, '{"place": "Museum"}')) as server:
+        with site:
+            told = {"url": site.url_for("/"), "model": server.base_url}
+            await exact.solve("When is it open?", **told, answer=Span, out=tmp_path / "run")
+            asked = len(server.bodies)
+            same = await exact.solve("When is it open?", **told, answer=Span, replay=tmp_path / "run")
+            assert (same.data, len(server.bodies)) == (Span(opens=9, closes=17), asked)
+            other = {"type": "object", "properties": {"place": {"type": "string"}}, "required": ["place"]}
+            found = await exact.solve("When is it open?", **told, answer=other, replay=tmp_path / "run")
+        assert (found.data, found.answer, found.result.followed) == ({"place": "Museum"}, "from 9 to 17", 1)
+        questions = [str(each["messages"]) for each in server.bodies[asked:]]
+    assert sum("You put what it found" in each for each in questions) == 1 and not any("Action:" in each for each in questions)
+
+
 async def test_the_policy_is_told_what_the_answer_has_to_tell() -> None:
     async with ScriptedServer(replies('{"opens": 9, "closes": 17}')) as server:
         await solved(server, Span)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -13,15 +14,18 @@ import pytest
 from exact.action import ActionSpace
 from exact.agents.agent import Agent
 from exact.context import Context, Evaluation, Proposal
+from exact.environments.base import PersonQuestion, SideEffect
 from exact.environments.toy.agents import ToyPolicy, ToyValue
 from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.graph import ToyEdge, ToyGraph, ToyState
 from exact.environments.toy.known import chain, toy_task
 from exact.errors import UsageError
 from exact.library.rerun import approved, earlier_way, listed_writes
+from exact.runs.attempt.guide import Guide
 from exact.runs.journal import events as ev
 from exact.runs.journal.store import ResultLine
 from exact.runs.runner import Runner, create
+from exact.runs.way import Way, WayStep
 from tests.runs.test_resume import journal
 from tests.runs.toys import config
 
@@ -124,6 +128,17 @@ async def test_the_writes_of_a_way_are_listed_and_a_way_of_a_failed_attempt_is_n
     other = msgspec.structs.replace(toy_task(selling()), instruction="Sell it.")
     with pytest.raises(UsageError, match=r"is for another goal: 'Buy it\.'"):
         earlier_way(tmp_path / "one", other, {})
+
+
+@pytest.mark.parametrize(("method", "second"), [("POST", "POST https://shop.test/order was sent already, as often as"), ("GET", "")])
+def test_a_second_request_is_refused_and_one_that_is_only_presumed_to_write_is_asked_about(method: str, second: str) -> None:
+    sent = SideEffect(kind="request", method=method, url="https://shop.test/order", write=True)
+    step = WayStep(action='go "buy"', observation="", fingerprint="", effects=(sent,))
+    way = Way(run="one", instruction="Buy it.", approved=True, steps=(step,))
+    asked = PersonQuestion(kind="write", text="", method=method, url=sent.url)
+    state = SimpleNamespace(people=SimpleNamespace(granted=[asked]))
+    reason = Guide(SimpleNamespace(state=state), way).grants(asked)  # type: ignore[arg-type]
+    assert reason is None if not second else (reason or "").startswith(second)
 
 
 @pytest.mark.parametrize("cut", [0.3, 0.5, 0.7, 0.9])

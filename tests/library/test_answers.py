@@ -175,12 +175,12 @@ async def test_the_way_of_an_earlier_run_answers_with_its_object_or_another_one_
     site.expect_request("/").respond_with_data(PAGE, content_type="text/html")
     async with ScriptedServer(replies(OWN, '{"place": "Museum"}')) as server:
         with site:
-            told = {"url": site.url_for("/"), "model": server.base_url}
+            told: Any = {"url": site.url_for("/"), "model": server.base_url}
             await exact.solve("When is it open?", **told, answer=Span, out=tmp_path / "run")
             asked = len(server.bodies)
             same = await exact.solve("When is it open?", **told, answer=Span, replay=tmp_path / "run")
             assert (same.data, len(server.bodies)) == (Span(opens=9, closes=17), asked)
-            other = {"type": "object", "properties": {"place": {"type": "string"}}, "required": ["place"]}
+            other: Any = {"type": "object", "properties": {"place": {"type": "string"}}, "required": ["place"]}
             found = await exact.solve("When is it open?", **told, answer=other, replay=tmp_path / "run")
         assert (found.data, found.answer, found.result.followed) == ({"place": "Museum"}, "from 9 to 17", 1)
         questions = [str(each["messages"]) for each in server.bodies[asked:]]

@@ -20,6 +20,7 @@ from exact.errors import ExactError, UsageError, unknown
 from exact.parts import described
 
 _ATTRIBUTE = re.compile(r"([\w./-]+\.py|[A-Za-z_][\w.]+):[A-Za-z_]\w*")
+_MOST_NAMED = 8
 _trusted = set[str]()
 """Names that a configuration of the user's holds, or a run folder that the user signed."""
 _recorded = set[str]()
@@ -113,8 +114,15 @@ def attribute(key: str, kind: str, group: str) -> Any:
     place, _, name = kind.rpartition(":")
     module = load_file(key, _shipped.get(place) or Path(place).absolute()) if place.endswith(".py") else _module(key, place)
     if not callable(found := getattr(module, name, None)):
-        raise UsageError(f"{key}: {place} has no {name!r} that can be called: write module:attribute")
+        has = f"it has {', '.join(own[:_MOST_NAMED])}" if (own := _own(module)) else "it has no function or class of its own"
+        raise UsageError(f"{key}: {place} has no {name!r}{' that can be called' if hasattr(module, name) else ''}; {has}")
     return found
+
+
+def _own(module: Any) -> list[str]:
+    """Return the names of the functions and classes that a module defines."""
+    home = module.__name__
+    return [name for name, each in vars(module).items() if callable(each) and getattr(each, "__module__", "") == home and name[0] != "_"]
 
 
 def _module(key: str, name: str) -> Any:

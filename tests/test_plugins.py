@@ -77,8 +77,8 @@ async def test_a_search_with_a_policy_of_a_file_is_reported_under_its_name(place
         ("lexicl", "unknown value 'lexicl' in configuration key policy.kind: did you mean 'lexical'"),
         ("no_module_here:Greedy", "policy.kind: no_module_here cannot be imported"),
         ("nothing.py:Greedy", "policy.kind: there is no file"),
-        ("{place}:Gredy", "has no 'Gredy' that can be called"),
-        ("{place}:NUMBER", "has no 'NUMBER' that can be called"),
+        ("{place}:Gredy", "has no 'Gredy'; it has Greedy, Half"),
+        ("{place}:NUMBER", "has no 'NUMBER' that can be called; it has Greedy"),
     ],
 )
 def test_a_plug_in_that_is_not_there_is_named(place, kind, says):

@@ -208,6 +208,8 @@ def _lines(nodes: list[AccessibleNode], boxes: dict[Ref, Box], shown: Mapping[Re
     """
     inside, known = grouped(nodes), {node.ref for node in nodes}
     tops = [node for parent, group in inside.items() if parent not in known for node in group]
+    loose = [node for node in tops if node.role != roles.APPLICATION and node.ref in boxes]  # a menu's items: the menu itself is not told
+    tops = [*(node for node in tops if node not in loose), *_in_reading_order(loose, boxes)]
 
     def below(node: AccessibleNode, depth: int, window: str, top: bool, around: str = "") -> Iterator[_Line]:
         if node.role != roles.APPLICATION:

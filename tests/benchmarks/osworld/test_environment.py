@@ -151,6 +151,23 @@ async def test_a_state_is_judged_once_what_its_evaluator_reads_is_written(log: P
             assert (await fork.evaluate(Outcome(actions=("stop",)))).success
 
 
+async def test_a_program_is_started_from_the_menu_of_the_desktop(log: Path) -> None:
+    needs_gtk()
+    async with opened(log) as environments, environments.open(simulation=True) as environment:
+        seen = await environment.reset(parse(item(config=[]), "here").task("os"))
+        [menu] = [each for each in seen.elements if each.name == "Applications"]
+        seen = (await environment.step(environment.actions.parse(f"click [{menu.id}]"))).observation or seen
+        names = [each.name for each in seen.elements if each.role == "menuitem"]
+        assert names == sorted(names) and len(names) > 3
+        [terminal] = [each for each in seen.elements if each.name == "Terminal"]
+        seen = (await environment.step(environment.actions.parse(f"click [{terminal.id}]"))).observation or seen
+        for _ in range(20):
+            if any(each.role == "window" and "Terminal" in each.name for each in seen.elements):
+                return
+            seen = (await environment.step(environment.actions.parse("wait"))).observation or seen
+        raise AssertionError(seen.text)
+
+
 async def test_a_folder_on_the_desktop_is_seen_and_opened(log: Path) -> None:
     needs_gtk()
     task = parse(item(config=[step("execute", ["mkdir", "-p", "/home/user/Desktop/plans/one"])]), "here").task("os")

@@ -1,11 +1,12 @@
 """The icons of a desktop, run by Debian's Python with GTK: the files and folders of `~/Desktop`, which a double click opens.
 
-File managers draw their icons without reporting them to assistive technology.
+File managers draw their icons without reporting them to assistive technology. At the top right stands a menu of the programs.
 """
 
 from __future__ import annotations
 
 import contextlib
+import shlex
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from gi.repository import Atk, Gdk, Gio, GLib, Gtk, Pango  # type: ignore[import
 FOLDER = Path("~/Desktop").expanduser()
 PIXELS, CELL = 48, 112
 """Size of an icon, and of the place of an icon with its name, in pixels."""
+LEFT_OUT = ("lxterminal.desktop", "tint2.desktop", "tint2conf.desktop")
+"""Programs that show nothing in a sandbox, and the panel."""
 BAR = 32
 """Pixels at the bottom of the screen that the panel takes."""
 
@@ -32,8 +35,12 @@ class Icons(Gtk.Window):  # type: ignore[misc]
         self.set_default_size(screen.get_width(), screen.get_height())
         self.move(0, 0)
         self.rows = max(1, (screen.get_height() - BAR) // CELL)
-        self.places = Gtk.Fixed()
-        self.add(self.places)
+        self.places, menu, whole = Gtk.Fixed(), Gtk.MenuButton(label="Applications", popup=programs()), Gtk.Overlay()
+        menu.set_halign(Gtk.Align.END)
+        menu.set_valign(Gtk.Align.START)
+        whole.add(self.places)
+        whole.add_overlay(menu)
+        self.add(whole)
         self.watch = Gio.File.new_for_path(str(FOLDER)).monitor_directory(Gio.FileMonitorFlags.NONE, None)
         self.watch.connect("changed", lambda *_: self.fill())
         self.connect("destroy", Gtk.main_quit)
@@ -63,11 +70,29 @@ class Icons(Gtk.Window):  # type: ignore[misc]
         return button
 
 
+def programs() -> Any:
+    """Return a menu of the installed programs with windows by name, and the terminal."""
+    shown = [each for each in Gio.AppInfo.get_all() if each.should_show() and not each.get_boolean("Terminal")]
+    known = {each.get_display_name(): each.get_commandline() or "" for each in shown if each.get_id() not in LEFT_OUT}
+    menu = Gtk.Menu()
+    for name, command in sorted({**known, "Terminal": "gnome-terminal"}.items()):
+        item = Gtk.MenuItem(label=name)
+        item.connect("activate", lambda _, words: start(words), [word for word in shlex.split(command) if not word.startswith("%")])
+        menu.append(item)
+    menu.show_all()
+    return menu
+
+
 def opened(path: Path) -> bool:
     """Open a path in its application."""
-    with contextlib.suppress(OSError):
-        subprocess.Popen(["xdg-open", str(path)], stdin=subprocess.DEVNULL)
+    start(["xdg-open", str(path)])
     return True
+
+
+def start(command: list[str]) -> None:
+    """Start a program, if it is there."""
+    with contextlib.suppress(OSError):
+        subprocess.Popen(command, stdin=subprocess.DEVNULL)
 
 
 def picture(name: str) -> Any:

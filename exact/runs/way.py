@@ -85,7 +85,7 @@ class Way(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def writes(self) -> tuple[tuple[int, WriteKey], ...]:
-        """The requests that changed something outside, in order, each with the index of its step."""
+        """The requests that changed something outside, in order, each with the index of the step that caused it."""
         if not self.outside:
             return ()
         effects = ((index, effect) for index, step in enumerate(self.steps) for effect in step.effects)
@@ -97,8 +97,8 @@ class Way(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return Counter(key for _, key in self.writes) if self.approved else Counter()
 
     def requests(self, index: int) -> Counter[WriteKey]:
-        """Return the writes of a step."""
-        return Counter(self._key(each) for each in self.steps[index].effects if each.is_write)
+        """Return the writes of a step, without those that the page sent a while after it."""
+        return Counter(self._key(each) for each in self.steps[index].effects if each.is_write and not each.late)
 
     def sends(self, index: int, effects: tuple[SideEffect, ...]) -> bool:
         """Return whether the writes of another step, sent or blocked, are the writes of a step of the way."""

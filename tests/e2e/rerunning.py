@@ -17,7 +17,7 @@ from exact.environments.base import PersonQuestion
 
 GOAL = "Add Ann to the register."
 BROWSER = {"sandbox": "never", "screenshots": False, "settle_seconds": 1.0}
-SETTINGS = {"search": {"algorithm": "mcts", "iterations": 6, "k": 3, "depth": 3}, "reflection": {"kind": "none"}, "browser": BROWSER}
+SEARCH = {"algorithm": "mcts", "iterations": 6, "k": 3}
 
 
 class Registrar:
@@ -56,10 +56,10 @@ class Registrar:
         return Evaluation(value=1.0 if context.terminated and seen.title == "Done" else 0.0 if context.terminated else worth)
 
 
-async def work(url: str, agent: Registrar | None = None, **more: Any) -> exact.Solution[Any]:
+async def work(url: str, agent: Registrar | None = None, *, depth: int = 3, **more: Any) -> exact.Solution[Any]:
     """Attempt the goal."""
     known = agent or Registrar()
-    config = exact.Config.parse(SETTINGS)
+    config = exact.Config.parse({"search": {**SEARCH, "depth": depth}, "reflection": {"kind": "none"}, "browser": BROWSER})
     return await exact.solve(GOAL, url=url, agent=exact.Agent(policy=known, value=known), config=config, **more)
 
 

@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 
 import exact
+from exact.action import ActionSpace
 from exact.agents.agent import Agent
 from exact.benchmarks.open import open_environments
 from exact.cli.main import main
+from exact.context import Context, Proposal
 from exact.environments.base import PersonQuestion
 from exact.runs.journal import events as ev
 from exact.runs.journal.store import ResultLine
@@ -48,7 +50,7 @@ def register(site: tuple[Register, str]) -> Iterator[Register]:
     found.names.clear()
     found.came.clear()
     yield found
-    found.words, found.notice, found.action, found.forgets = {}, "", "/send", ""
+    found.words, found.notice, found.action, found.forgets, found.drafts = {}, "", "/send", "", None
     found.held.set()
 
 
@@ -109,6 +111,34 @@ async def test_an_inserted_step_that_may_write_needs_its_own_yes_and_does_not_st
     solution = await work(site[1], replay=earlier[0], approve=yes)
     assert (register.names, solution.answer) == (["Ann"], "done")
     assert solution.result.healed[0].startswith('before step 2, fill textbox "Name" "Ann": click link "To the form"')
+
+
+class Waiting(Registrar):
+    """Waits on a filled form until it has sent itself."""
+
+    def __init__(self, register: Register) -> None:
+        super().__init__()
+        self._register = register
+
+    async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
+        if any(each.value for each in context.observation.elements):
+            await asyncio.to_thread(self._register.saved.wait, 30)
+        return await super().propose(context, actions, k)
+
+
+async def test_what_a_page_sent_by_itself_is_listed_and_sent_as_often_again(
+    register: Register, site: tuple[Register, str], tmp_path: Path
+) -> None:
+    register.drafts, person = [], Asked()
+    await asyncio.wait_for(work(site[1], Waiting(register), depth=1, out=tmp_path / "run"), 60)
+    sent = len(register.drafts)
+    register.names.clear()
+    register.words, register.drafts = WORDS, []
+    register.saved.clear()
+    solution = await asyncio.wait_for(work(site[1], Waiting(register), depth=1, replay=tmp_path / "run", approve=person), 60)
+    assert sent and (register.names, solution.answer, solution.result.touched) == (["Ann"], "done", 0)
+    assert [each.kind for each in person.questions] == ["way"] and 0 < len(register.drafts) <= sent
+    assert f"POST {site[1]}draft with name, by step 2" in person.questions[0].text
 
 
 async def test_another_request_than_the_one_that_was_agreed_to_is_not_sent(

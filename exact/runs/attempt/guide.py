@@ -180,12 +180,11 @@ class Guide:
         return action if action.elements or action.name in _ANYWHERE else None
 
     def _has_texts(self, index: int, seen: Observation) -> bool:
-        """Return whether a state holds what a write of the way was sent with: the texts that the way had typed, and as many filled fields.
+        """Return whether a state holds what a step of the way was sent with; True for one that wrote nothing."""
+        return not self.way.steps[index].wrote or self._holds_typed(index, seen)
 
-        True for a step that wrote nothing.
-        """
-        if not self.way.steps[index].wrote:
-            return True
+    def _holds_typed(self, index: int, seen: Observation) -> bool:
+        """Return whether a state holds the texts that the way had typed before a step, and as many filled fields."""
         typed, before = {text for each in self.way.steps[:index] for text in texts_of(self.way.replaced(each.action))}, self._before(index)
         for each in before.elements:
             again = seen.element(find_again(before, each.id, seen) or "") if each.value in typed else None
@@ -199,9 +198,8 @@ class Guide:
 
     def _after(self, index: int) -> Observation | None:
         """Return what was seen after a step of the way; None if nothing was."""
-        if index + 1 < len(self.way.steps):
-            return self._before(index + 1)
-        return self.way.expected(self._attempt.blobs.get_observation(self.way.end)) if self.way.end else None
+        blobs, is_last = self._attempt.blobs, index + 1 == len(self.way.steps)
+        return self._before(index + 1) if not is_last else self.way.expected(blobs.get_observation(self.way.end)) if self.way.end else None
 
     def notice(self) -> None:
         """Order the first action of a simulated way back, or the one on which the policy agrees, if there is either."""
@@ -274,7 +272,7 @@ class Guide:
         acted = self._state.search.acted.get((root.id, node.via)) if node.parent is root else None
         if acted is None or not self._types(due, root.edges[node.via].action):
             return False
-        if self.way.steps[due].wrote:
+        if self.way.requests(due):
             return self.way.sends(due, acted.effects) and self._has_texts(due, self._seen_at(root))
         after = self._after(due)
         if after is None or node.leaf or not node.observation or any(each.is_write or each.is_blocked for each in acted.effects):
@@ -320,9 +318,10 @@ class Guide:
         return f"{key} was sent already, as often as in the earlier run"
 
     def _has_its_texts(self, key: WriteKey) -> bool:
-        """Return whether the present state holds what the way's next request of this kind was sent with."""
-        index = next((index for index, each in self.way.writes if each == key and index >= self.position), None)
-        return index is not None and self._has_texts(index, self._seen_at(self._state.search.tree.root))
+        """Return whether the present state holds what the next such request of the way, maybe a late one, was sent with."""
+        index = next((index for index, each in self.way.writes if each == key and index >= self.position - 1), None)
+        at = min(max(index or 0, self.position), len(self.way.steps) - 1)
+        return index is not None and self._holds_typed(at, self._seen_at(self._state.search.tree.root))
 
     def told(self, line: ResultLine) -> ResultLine:
         """Return a result with what was followed and what was healed."""

@@ -12,6 +12,9 @@ from werkzeug.serving import make_server
 START = "<title>Register</title><h1>Register</h1><nav><a href=/news>News</a> <a href=/form>Forms</a></nav><p>Open from 9 to 17 every day"
 FORGETS = """<label>Remark <input form=none id=remark></label><script>document.querySelector('input').oninput = event => setTimeout(() => {
   const typed = event.target.value; event.target.value = ''; if (MOVES) remark.value = typed; }, 50)</script>"""
+DRAFTS = """<p id=saved></p><script>let due;
+function save() { saved.textContent = 'Saved as a draft'; fetch('/draft', {method: 'POST', body: new FormData(document.forms[0])}); }
+document.querySelector('input').oninput = () => { clearTimeout(due); due = setTimeout(save, 900) }</script>"""
 FORM = """<title>Form</title><h1>Add a name</h1><p>Names are public.</p>
 <form method=post action={action}><label>Name <input name=name></label><button>Send</button></form><a href=/>Cancel</a>"""
 NOTICE = "<title>Notice</title><h1>New terms</h1><p>Read them first.</p><a href={seen}>To the form</a> <a href=/>Start</a>"
@@ -30,6 +33,10 @@ class Register:
         """Address that the form is sent to."""
         self.forgets = ""
         """What becomes of a text that was typed into the form: it is `emptied`, or `moved` to another field. Empty: it stays."""
+        self.drafts: list[str] | None = None
+        """Drafts that the form sent by itself; None: it sends none."""
+        self.saved = threading.Event()
+        """Set when a draft comes."""
         self.held = threading.Event()
         """Set: names are answered at once."""
         self.held.set()
@@ -45,7 +52,12 @@ class Register:
                 noticed = self.notice and "read" not in request.cookies
                 form = FORM.format(action=self.action)
                 form += FORGETS.replace("MOVES", str(self.forgets == "moved").lower()) if self.forgets else ""
+                form += DRAFTS if self.drafts is not None else ""
                 return self._page(NOTICE.format(seen=self.notice) if noticed else form)
+            case "POST", "/draft" if self.drafts is not None:
+                self.drafts.append(request.form["name"])
+                self.saved.set()
+                return Response("")
             case "GET", "/seen" | "/accept":
                 return Response("", 302, {"Location": "/form", "Set-Cookie": "read=1; Path=/"})
             case "POST", _:

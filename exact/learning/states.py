@@ -51,10 +51,11 @@ class StateTexts:
 
     def policy(self, node: Node) -> tuple[Message, ...]:
         """Return the messages that a policy is sent at a node. Raises JournalError, UsageError."""
-        context = self.context(node)
+        context, view = self.context(node), self._view
+        inputs = policy_inputs(self._policy, self.actions, context, thinks=self._policy.thoughts, pictured=view.images)
         request = state_request(
-            prompt_family(self._policy, self._view, context, self.actions), context, self._view, Sampling(), role="policy", samples=1,
-            labels=self._labels, examples=(), **policy_inputs(self._policy, self.actions, context, thinks=self._policy.thoughts),
+            prompt_family(self._policy, view, context, self.actions), context, view, Sampling(), role="policy", samples=1,
+            labels=self._labels, examples=(), **inputs,
         )  # fmt: skip
         return request.messages
 

@@ -154,7 +154,7 @@ class LLMPolicy:
             name, context, self._view, self._sampling, role=self._config.role, samples=samples, model=self._model.name,
             grammar=constrained, labels=labels, examples=self._examples,
             form=None if by_call else ACTIONS if form else ACTION if thinks else ACTION_ALONE,
-            **policy_inputs(self._config, actions, context, thinks=thinks), **inputs,
+            **policy_inputs(self._config, actions, context, thinks=thinks, pictured=self._view.images), **inputs,
         )  # fmt: skip
 
     @cached_property
@@ -178,32 +178,45 @@ def prompt_family(config: PolicyConfig, view: ViewConfig, context: Context, acti
     return "policy" if view.text else "policy_screenshot"
 
 
-def policy_inputs(config: PolicyConfig, actions: ActionSpace, context: Context, *, thinks: bool) -> dict[str, Any]:
-    """Return inputs of a policy's prompt for a state: the verbs that it has a use for, the style, and whether a thought is asked for."""
-    offered = actions if actions.code is not None else useful(actions, context)
+def policy_inputs(config: PolicyConfig, actions: ActionSpace, context: Context, *, thinks: bool, pictured: bool) -> dict[str, Any]:
+    """Return inputs of a policy's prompt for a state: the verbs that it has a use for, the style, and whether a thought is asked for.
+
+    `pictured`: whether the prompt has a screenshot.
+    """
+    offered = actions if actions.code is not None else useful(actions, context, pictured=pictured)
     shown = describe(offered) if config.elements == "label" else offered.describe()
     return {"actions": shown, "style": config.style, "thinks": thinks}
 
 
 _OF_DIALOGS, _OF_TABS = frozenset(("accept", "dismiss", "answer")), frozenset(("tab", "close_tab"))
+_BY_SIGHT = frozenset(("click_at", "drag_at", "wheel"))
+"""Verbs for what elements do not tell: a picture, a game, a map."""
+_DRAWN = frozenset(("Canvas", "application", "graphics-document", "graphics-object", "graphics-symbol"))
+"""Roles of elements that are drawn."""
 
 
-def useful(actions: ActionSpace, context: Context) -> ActionSpace:
+def useful(actions: ActionSpace, context: Context, *, pictured: bool = False) -> ActionSpace:
     """Return the verbs that a state has a use for: those of fields, lists, files, dialogs and tabs only if there are some.
 
-    All of them if the observation lists no elements.
+    Points are of use if the prompt is `pictured`, or if the page draws something; going back, if another page came before. All verbs if the
+    observation lists no elements.
     """
     seen = context.observation
     if not seen.elements:
         return actions
+    drawn = pictured or any(each.role in _DRAWN for each in seen.elements)
 
     def has_a_use(verb: Verb) -> bool:
         if verb.name in _OF_DIALOGS:
             return any(each.role == "alertdialog" for each in seen.elements)
         if verb.name in _OF_TABS:
             return bool(seen.tabs)
+        if verb.name in _BY_SIGHT:
+            return drawn
+        if verb.name == "go_back":
+            return bool(seen.tabs) or any(each.observation.url != seen.url for each in context.history)
         if verb.name == "type":
-            return can_type(seen.elements)
+            return can_type(seen.elements) and (drawn or any("focused" in each.states for each in seen.elements))
         if verb.name == "upload" and not context.task.files:
             return False
         return Parameter.ELEMENT not in verb.form or bool(suited(verb, seen.elements))

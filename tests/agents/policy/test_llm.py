@@ -284,6 +284,8 @@ def page_with(*elements, **more):
     ("seen", "offered", "left_out"),
     [
         (page_with(("button", "Send")), {"click", "press", "stop"}, {"fill", "select", "upload", "accept", "tab"}),
+        (page_with(("button", "Send")), {"hover"}, {"click_at", "drag_at", "wheel", "type", "go_back"}),
+        (page_with(("Canvas", "Board")), {"click_at", "drag_at", "wheel"}, set()),
         (page_with(("textbox", "Name")), {"click", "fill"}, {"select", "type"}),
         (page_with(("combobox", "Size")), {"select"}, {"upload"}),
         (page_with(("alertdialog", "Sure?"), ("button", "OK")), {"accept", "dismiss"}, {"fill"}),

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         StateChanged,
         Transition,
     )
+    from exact.environments.browser.reading import PageView
     from exact.environments.tools.tool import tool
     from exact.errors import (
         ActionError,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from exact.library.make import TaskEnvironment, make
     from exact.library.run import Run, Runner, open_run
     from exact.library.search import search, search_sync
+    from exact.library.session import Point, Session, session
     from exact.library.solve import Solution, solve, solve_sync
     from exact.library.solving import SolvingEvent, solve_many, solving
     from exact.models.base import ChatModel
@@ -122,6 +124,7 @@ _MODULES = {
         "StateChanged",
         "Transition",
     ),
+    "environments.browser.reading": ("PageView",),
     "environments.tools.tool": ("tool",),
     "errors": (
         "ActionError",
@@ -155,6 +158,11 @@ _MODULES = {
     "library.search": (
         "search",
         "search_sync",
+    ),
+    "library.session": (
+        "Point",
+        "Session",
+        "session",
     ),
     "library.solve": (
         "Solution",
@@ -261,8 +269,10 @@ __all__ = [
     "Node",
     "Observation",
     "Outcome",
+    "PageView",
     "Parameter",
     "PartError",
+    "Point",
     "Policy",
     "Proposal",
     "Proposed",
@@ -277,6 +287,7 @@ __all__ = [
     "Score",
     "SearchConfig",
     "Selection",
+    "Session",
     "SideEffect",
     "Snapshot",
     "Solution",
@@ -308,6 +319,7 @@ __all__ = [
     "open_run",
     "search",
     "search_sync",
+    "session",
     "solve",
     "solve_many",
     "solve_sync",

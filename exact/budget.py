@@ -1,8 +1,8 @@
 """Budgets: hard caps that are reserved before they are spent.
 
-Scopes nest: task > search (for one committed action) > iteration (one piece of work). The most that a single call can cost, in tokens and
-money, is reserved around it. A reservation counts in its own scope and in every scope around it. BudgetExceeded names the scope and the
-kind that ran out. Time is not reserved.
+Scopes nest: session (several goals) > task > search (for one committed action) > iteration (one piece of work). The most that a single
+call can cost, in tokens and money, is reserved around it. A reservation counts in its own scope and in every scope around it.
+BudgetExceeded names the scope and the kind that ran out. Time is not reserved.
 """
 
 from __future__ import annotations

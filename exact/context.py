@@ -119,6 +119,20 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
     """Further result of the step: see exact.environments.base.REPORTED_INFO."""
 
 
+class EarlierGoal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A goal that was worked at before in the same environment, as a later one is told of it. Texts of pages may stand in it."""
+
+    instruction: str
+    end: str
+    """Reason of its end."""
+    answer: str = ""
+    """Text of its answer; empty without one."""
+    actions: tuple[str, ...] = ()
+    """Its actions that were carried out, with the names of elements."""
+    undone: bool = False
+    """Whether the environment was brought back since to a state before it."""
+
+
 class Context(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that a policy or a value function may see."""
 
@@ -140,6 +154,8 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     reflections: tuple[Reflection, ...] = ()
     tried: tuple[Taken, ...] = ()
     """Refused actions of this state, with their errors."""
+    earlier: tuple[EarlierGoal, ...] = ()
+    """Earlier goals of the session, oldest first. Empty outside of one."""
     steps_left: int | None = None
     """Number of further actions that may be committed from here. None without a limit."""
     node: int = 0

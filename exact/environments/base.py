@@ -175,6 +175,7 @@ class Environment(Protocol):
     change do not count. `info["still"]` has those of the element ids, separated by spaces, that mean the same elements as before.
     `repeatable` (mapping): whether a verb may be carried out again after a crash in the middle of it; that of other verbs follows from
     `isolated`. `rebuilding()` (context manager): inside it, steps are taken again that were committed before.
+    `go_on()` (coroutine): observes the present state, after an end of the episode too, and lets the next goal of a session begin there.
     """
 
     @property

@@ -30,6 +30,7 @@ from exact.library.tasks import AnyTask, is_of_suite, page_task, task_of
 from exact.machine import scratch
 from exact.models.base import ChatModel
 from exact.parts import shown
+from exact.runs.attempt.person import Ask
 from exact.runs.journal.store import ResultLine
 from exact.runs.runner import OpenEnvironments, Watch, check_models, create, refuse_reward
 from exact.runs.tools import check_run_tools
@@ -198,18 +199,8 @@ class Assignment:
         """Attempt the task, in the given environments or those of the task. `watch` is called with each event."""
         attempted, chosen, build = self.checked(environments)
         attempted, ways = await approved_ways(self.replay, attempted, self.variables or {}, approve)
-        chosen = with_seed(await as_served(chosen) if self.model else chosen, self.seed)
-        if approve is not None and chosen.browser.confirm == "never" and self.replay is None:  # the way's writes have one yes
-            chosen = msgspec.structs.replace(chosen, browser=msgspec.structs.replace(chosen.browser, confirm="writes"))
-        if build is None:
-            check_models(chosen, tools=self.tools)
-        else:
-            check_run_tools(chosen, self.tools)
-        if chosen.value.kind == "reward":
-            refuse_reward((attempted,), benchmark=is_of_suite(attempted))
+        chosen = await self.settled(attempted, chosen, build, environments, approve)
         benchmark = environments is None and is_of_suite(attempted)
-        if environments is None:
-            check_environments((attempted,), chosen, benchmark=benchmark)
         opens: OpenEnvironments = partial(open_environments, config=chosen, benchmark=benchmark)
         async with AsyncExitStack() as stack:
             if environments is not None:
@@ -218,11 +209,11 @@ class Assignment:
             if (path / "run.json").exists():
                 raise UsageError(f"out {path} holds a run already: read it by exact.open_run({str(path)!r}), or give another folder")
             if self.answer is not None:
-                build = partial(_checking, build or partial(build_agent, run=path.name), partial(fault_of, self.answer))
+                build = checking(build or partial(build_agent, run=path.name), self.answer)
             folder = create(path, (attempted,), chosen, benchmark=benchmark, ways=ways)
             runner = Runner(
                 folder=folder, config=chosen, open_environments=opens, build_agent=build, reports=out is not None, watch=watch,
-                ask=None if approve is None else partial(_ask, approve), tools=self.tools,
+                ask=asks(approve), tools=self.tools,
             )  # fmt: skip
             [line] = await runner.run()
             if error := runner.errors.get(attempted.id):
@@ -230,6 +221,23 @@ class Assignment:
             found = Run(folder.path)
             data = as_kind(self.answer, line.data)
             return Solution(line, found.tree(attempted.id), found if out is not None else None, data)
+
+    async def settled(
+        self, task: Task, chosen: Config, build: Build | None, environments: AnyEnvironment | None, approve: Approve | None
+    ) -> Config:
+        """Return the configuration that work begins with. Raises UsageError for what cannot be used, before anything is written."""
+        chosen = with_seed(await as_served(chosen) if self.model else chosen, self.seed)
+        if approve is not None and chosen.browser.confirm == "never" and self.replay is None:  # the way's writes have one yes
+            chosen = msgspec.structs.replace(chosen, browser=msgspec.structs.replace(chosen.browser, confirm="writes"))
+        if build is None:
+            check_models(chosen, tools=self.tools)
+        else:
+            check_run_tools(chosen, self.tools)
+        if chosen.value.kind == "reward":
+            refuse_reward((task,), benchmark=is_of_suite(task))
+        if environments is None:
+            check_environments((task,), chosen, benchmark=is_of_suite(task))
+        return chosen
 
     def checked(self, environments: AnyEnvironment | None) -> tuple[Task, Config, Build | None]:
         """Return the task, and the agent as `_agent` does. Raises UsageError for what cannot be used, as far as nothing must be opened."""
@@ -272,6 +280,16 @@ class Assignment:
         if self.money is not None:
             chosen = msgspec.structs.replace(chosen, limits=msgspec.structs.replace(chosen.limits, money=self.money))
         return chosen, build
+
+
+def checking(build: Build, kind: type[Any] | Mapping[str, Any]) -> Build:
+    """Return a function that builds the same agent, whose answers as objects of a type are checked too."""
+    return partial(_checking, build, partial(fault_of, kind))
+
+
+def asks(approve: Approve | None) -> Ask | None:
+    """Return the function by which a run asks a person; None if nobody is asked."""
+    return None if approve is None else partial(_ask, approve)
 
 
 def _checking(build: Build, check: Callable[[dict[str, Any]], str], config: Config, models: Callable[[str], ChatModel]) -> Agent:

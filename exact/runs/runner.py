@@ -134,7 +134,7 @@ class Runner:
             async def attempt(task: Task) -> ResultLine:
                 def begin() -> None:
                     if memory is not None:
-                        rounds.begin(memory, index[task.id])
+                        rounds.begin(memory, index.get(task.id, len(index)))
 
                 with use_folder(self.config.prompts), log_stderr_to(self.folder.path / "guest.log", scrub):
                     return await self._task(task, models, memory, begin)
@@ -324,8 +324,10 @@ def check_models(config: Config, *, keys: bool = True, tools: Sequence[AnyTool] 
     open_models(config, Models(msgspec.structs.replace(config.models, cache=CacheConfig()), keys=keys))
 
 
-def create(path: Path, tasks: tuple[Task, ...], config: Config, *, benchmark: bool = True, ways: Ways = MappingProxyType({})) -> RunFolder:
-    """Create a run folder for some tasks, whose literal secrets are not stored.
+def create(
+    path: Path, tasks: tuple[Task, ...], config: Config, *, benchmark: bool = True, ways: Ways = MappingProxyType({}), session: bool = False
+) -> RunFolder:
+    """Create a run folder for some tasks, whose literal secrets are not stored. `session`: the one task is the start of a session.
 
     Raises UsageError where the configured search is invalid or the path holds a run, JournalError where a way does not read.
     """
@@ -336,8 +338,9 @@ def create(path: Path, tasks: tuple[Task, ...], config: Config, *, benchmark: bo
         refuse_reward(tasks, benchmark=benchmark)
     tasks, config = conceal(tasks, config)
     manifest = Manifest(
-        tasks=tasks, agent=config.name, benchmark=benchmark, oracle=config.value.kind == "oracle", trained_with_reward=uses_reward,
-        versions=versions(), ways={id: copied(way, source, Blobs(path / "blobs")) for id, (way, source) in ways.items()},
+        tasks=() if session else tasks, session=tasks[0] if session else None, agent=config.name, benchmark=benchmark,
+        oracle=config.value.kind == "oracle", trained_with_reward=uses_reward, versions=versions(),
+        ways={id: copied(way, source, Blobs(path / "blobs")) for id, (way, source) in ways.items()},
     )  # fmt: skip
     return RunFolder.create(path, manifest, dump(config))
 
@@ -355,6 +358,8 @@ def refuse_reward(tasks: Sequence[Task], *, benchmark: bool) -> None:
 def reopen(path: Path) -> tuple[RunFolder, Config]:
     """Open a run to resume it. Return its folder and its configuration."""
     folder = RunFolder.open(path)
+    if folder.manifest.session is not None:
+        raise UsageError(f"{path} is a session, which its program goes on with: exact.session(resume={str(path)!r})")
     config = load_recorded(folder.path)
     folder.protect(known_secrets(folder.manifest.tasks, config))
     return folder, config

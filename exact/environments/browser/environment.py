@@ -180,6 +180,24 @@ class BrowserEnvironment:
         seen = None if observed.terminated else observed.observation
         return Transition(observation=seen, terminated=observed.terminated, effects=(*effects, by_person))
 
+    async def go_on(self) -> Observation:
+        """Observe the present state, in which the next goal of a session begins. Raises EnvironmentFailure."""
+        if self._task is None:
+            raise EnvironmentFailure("no page was opened yet: reset first")
+        async with self._call("go on"):
+            observed = await self.episode.interaction.observe()
+        if observed.terminated:
+            raise EnvironmentFailure(f"{self._task.id} is over: reset first")
+        self._late += marked_late(self.episode.tabs.gate.take_effects())
+        self._terminated = False
+        return observed.observation
+
+    @asynccontextmanager
+    async def lent(self) -> AsyncIterator[Page]:
+        """Lend the present page for a block, in which the browser is not paused. The gate decides about its requests as ever."""
+        async with self.episode.backend.call("the page of a session"):
+            yield self.page
+
     async def changes(self, ids: Collection[str] = ()) -> Transition | None:
         """Observe again if the state has changed by itself; see `Environment`. None if it is the state that was observed last."""
         interaction, before = self.episode.interaction, self.episode.interaction.seen

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -17,7 +17,7 @@ from exact.environments.browser.observe.describe import HiddenState, Identity, M
 from exact.environments.browser.observe.dom import Document, document_paths, scroll_places
 from exact.environments.browser.observe.drawing import DrawnState, Look, PictureMemory, look_at
 from exact.environments.browser.observe.media import read_media
-from exact.environments.browser.observe.redaction import TypedFields
+from exact.environments.browser.observe.redaction import Redaction, TypedFields
 from exact.environments.browser.observe.refind import SeenPage
 from exact.environments.browser.page.cdp import script_call
 from exact.environments.browser.page.dialogs import Dialogs, DialogView
@@ -180,16 +180,39 @@ class Observer:
         """The page that was observed last."""
         return SeenPage(self._documents, self._shown, self.ids, self.masks)
 
+    async def hides(self, config: BrowserConfig) -> Callable[[str], str]:
+        """Return the function that takes out of a text what observations of the present page do not show."""
+        if not (config.mask or self._flow.typed):
+            return self._secrets.mask
+        documents, typed = await self._documents_now(config)
+        redaction = Redaction.for_page(documents, (), typed)
+        return lambda text: self._secrets.mask(redaction.text(text) if redaction else text)
+
+    async def picture(self, config: BrowserConfig) -> bytes:
+        """Return a PNG of the viewport in which secrets are covered, as in an observation."""
+        tab = self._window.present
+        screenshot, (documents, typed) = await tab.screenshot(), await self._documents_now(config)
+        nodes = [*secret_nodes(documents, self._secrets.scrubber), *typed.on(documents)]
+        return (await cover(tab, screenshot, nodes, config, typed=bool(self._flow.typed)))[0]
+
+    async def _documents_now(self, config: BrowserConfig) -> tuple[list[Document], TypedFields]:
+        """Return the documents of the present tab, and their fields that hold a typed secret."""
+        tab = self._window.present
+        page, typed = await self._captured(tab, config)
+        return page.documents, typed
+
+    async def _captured(self, tab: Tab, config: BrowserConfig) -> tuple[capture.Capture, TypedFields]:
+        answers = await asyncio.gather(*capture.capture_commands(tab, config))
+        typed = self._typed(tab, self._secrets.scrubber)
+        media, frames = await read_media(tab, answers[0]), await capture.read_frames(tab, answers[0])
+        return capture.build_capture(tab, self.ids, config, answers, media, frames, typed), typed
+
     async def look(self, config: BrowserConfig) -> SeenPage:
         """Return the present page, without waiting until it is quiet. The last observation stays what agents were shown.
 
         Raises Playwright's Error if a document goes away meanwhile, and PageTooLarge.
         """
-        tab = self._window.present
-        answers = await asyncio.gather(*capture.capture_commands(tab, config))
-        typed = self._typed(tab, self._secrets.scrubber)
-        media, frames = await read_media(tab, answers[0]), await capture.read_frames(tab, answers[0])
-        page = capture.build_capture(tab, self.ids, config, answers, media, frames, typed)
+        page, _ = await self._captured(self._window.present, config)
         return SeenPage(page.documents, self._secrets.elements(page.elements), self.ids, self.masks)
 
     def observe_dialog(self, dialogs: Dialogs, downloads: Downloads) -> Observation:

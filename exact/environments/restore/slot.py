@@ -79,11 +79,13 @@ class Slot:
         store: SnapshotStore | None = None,
         costs: Costs | None = None,
         clock: Callable[[], float] = time.perf_counter,
+        resets: bool = True,
     ) -> None:
         """Create a slot without an environment.
 
-        `store`, `costs`: shared by all slots of an attempt. `clock`: returns seconds.
+        `store`, `costs`: shared by all slots of an attempt. `clock`: returns seconds. `resets`: whether a reset leads to the start.
         """
+        self._resets = resets
         self._environments, self._task, self._clock = environments, task, clock
         self._store, self._costs = SnapshotStore(environments) if store is None else store, Costs() if costs is None else costs
         self._stack = AsyncExitStack()
@@ -204,7 +206,7 @@ class Slot:
 
     def _return_seconds(self, path: StatePath) -> float:
         """Return the expected seconds to reach a state again once this environment has left it."""
-        return min(route.seconds for route in self.routes(path) if route.name != "reuse")
+        return min((route.seconds for route in self.routes(path) if route.name != "reuse"), default=math.inf)
 
     def _starts(self, path: StatePath) -> list[Start[StoredSnapshot]]:
         """Return the states on a path at which an environment can be had without replay."""
@@ -218,8 +220,7 @@ class Slot:
                 found.append(Start("fork", index, stored))
             if found and found[-1].snapshot is stored:
                 break
-        found.append(Start("reset" if self.opened else "open", 0))
-        return found
+        return [*found, Start("reset" if self.opened else "open", 0)] if self._resets else found
 
     def _next(
         self, path: Sequence[Waypoint], tried: Sequence[_RouteAttempt], refused: dict[RouteName, BudgetExceeded], since: int
@@ -374,7 +375,9 @@ class Slot:
         self, path: Sequence[Waypoint], tried: Sequence[_RouteAttempt], effects: Sequence[SideEffect], steps: int
     ) -> Arrival:
         if not tried:
-            return Arrival(route="replay", match="drifted", reason="no snapshot leads here, and a step that wrote is not repeated")
+            return Arrival(
+                route="replay", match="drifted", reason="no snapshot leads here, and a step that wrote, or a goal before, is not repeated"
+            )
         last, noticed = tried[-1], await self._notices(tried)
         divergence = last.divergence if await self._is_confirmed(tried) else None
         return Arrival(

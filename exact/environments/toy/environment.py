@@ -156,6 +156,12 @@ class ToyEnvironment:
         """Return the reward of the state that the last step reached, in [0, 1]. 0 if it did not end the episode."""
         return self._reward
 
+    async def go_on(self) -> Observation:
+        """Observe the present state, in which the next goal of a session begins. Raises EnvironmentFailure."""
+        with self._call():
+            position = self._position = self._present()._replace(answer=None)
+            return self._observe(position)
+
     async def snapshot(self) -> Snapshot:
         """Return a handle on the present state. Raises EnvironmentFailure in a `replay` environment and after the episode's end."""
         with self._call():

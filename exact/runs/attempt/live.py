@@ -57,6 +57,8 @@ class LiveEnvironment:
         self._person = person
         self._stack = AsyncExitStack()
         self._environment: Environment | None = None
+        self._came: Transition | None = None
+        """Transition to the state in which a session's environment was opened again, if it is another one than the root."""
 
     async def open(self) -> Environment:
         """Return the environment, at the present root. Raises EnvironmentFailure."""
@@ -157,14 +159,19 @@ class LiveEnvironment:
         """
         environment, state = await self.open(), self._state
         root, decided = state.search.tree.root, state.live.decided
+        if self._came is not None:
+            came, self._came = self._came, None
+            return self._note_change(came)
         if root.leaf or state.search.ordered is not None or (decided and (decided.action == BY_PERSON.key or state.spending.is_unsteady)):
             return False
         if (changes := getattr(environment, "changes", None)) is None:
             return False
         came = await changes({id for edge in root.edges for id in edge.action.elements})
-        if came is None:
-            return False
-        if decided:
+        return came is not None and self._note_change(came)
+
+    def _note_change(self, came: Transition) -> bool:
+        """Journal a transition that nobody decided on, and refuse the decided action, if there is one. Return True."""
+        if (decided := self._state.live.decided) is not None:
             why = f"{decided.action} was not carried out: the page changed by itself while it was chosen"
             self._record(ev.Committed(step=decided.step, edge=decided.decision.edges[0], action=decided.action, refused=why, changed=True))
         self._record_wait(came)
@@ -224,11 +231,14 @@ class LiveEnvironment:
         self._record(
             ev.Reset(
                 instruction=instruction, fingerprint=observation.fingerprint, observation=blob, screenshot=screenshot,
-                isolated=environment.capabilities.isolated, deterministic=_DETERMINISTIC[environment.capabilities.deterministic],
+                isolated=environment.capabilities.isolated, kept=getattr(environment, "moved", False),
+                deterministic=_DETERMINISTIC[environment.capabilities.deterministic],
             )
         )  # fmt: skip
 
     async def _rebuild(self, environment: Environment) -> None:
+        if hasattr(environment, "moved"):
+            return await self._look_again(environment)
         if self._state.live.would_write_again and not environment.capabilities.isolated:
             raise EnvironmentFailure(
                 "the live environment is gone, and its committed actions wrote outside: they are not sent twice; start a new run"
@@ -245,6 +255,15 @@ class LiveEnvironment:
         self._record(ev.Rebuilt(transitions=len(steps), effects=tuple(effects)))
         if not same_state(observation.fingerprint if observation else "", self._state.search.tree.root.fingerprint):
             raise EnvironmentFailure(f"{self._task.id}: the committed actions lead to another state than before: start a new run").final()
+
+    async def _look_again(self, environment: Environment) -> None:
+        """Go on in a session's environment, which may have been opened again in another state than the root."""
+        observation, root = await environment.reset(self._task), self._state.search.tree.root
+        self._record(ev.Rebuilt(transitions=0))
+        then = self._blobs.get_observation(root.observation) if root.observation else None
+        same = then is not None and same_state(observation.fingerprint, root.fingerprint)
+        if not same or then is None or [each.id for each in then.elements] != [each.id for each in observation.elements]:
+            self._came = Transition(observation=observation)
 
 
 def rebuilding(environment: Environment) -> AbstractContextManager[None]:

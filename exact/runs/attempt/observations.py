@@ -74,6 +74,7 @@ def agent_context(state: AttemptState, blobs: Blobs, task: Task, node: Node, mom
             )
             for e in (node.edges[i] for i in moment.tried)
         ),
+        earlier=state.live.opened.earlier if state.live.opened else (),
         steps_left=None if left is None else max(0, left - (node.depth - moment.root_depth)),
         node=node.id,
         seed=state.search.tree.seed,

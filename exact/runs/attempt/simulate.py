@@ -128,8 +128,9 @@ class Simulator:
             yield self._state.search.diverged[selection.id]
             return
         since = 0 if self._attempt.live.isolated else self._last_write(path, node)
-        if since and not await self._leads_to(path, since):
-            yield Failure(kind="drifted", reason="a committed action wrote outside, so replay does not lead here")
+        if (since or self._state.live.kept) and not await self._leads_to(path, since):
+            why = "a committed action wrote outside" if since else "the goal began where an earlier one had led"
+            yield Failure(kind="drifted", reason=f"{why}, so replay does not lead here")
             return
         async with self._slots.borrow(path) as slot:
             if selection.id not in self._state.search.tree.open:

@@ -12,6 +12,7 @@ state is not a result: the search takes the same course with and without it.
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -36,19 +37,21 @@ class Slots:
     """Lends slots, each to one piece of work at a time."""
 
     def __init__(
-        self, environments: EnvironmentFactory, task: Task, size: int, *, spare: int = 0, more: int = 0, clock: Callable[[], float]
-    ) -> None:
+        self, environments: EnvironmentFactory, task: Task, size: int, *, spare: int = 0, more: int = 0, clock: Callable[[], float],
+        resets: bool = True,
+    ) -> None:  # fmt: skip
         """Make slots without opening an environment.
 
         size: workers that use them. spare: slots to prepare states in. more: slots that may stay where they were left. clock: seconds, to
-        measure routes by.
+        measure routes by. resets: whether a reset leads to the start.
         """
         self.snapshots = SnapshotStore(environments)
         self._spare, more = (spare, more) if self.snapshots.forks is not None else (0, 0)
         self._cores = os.cpu_count() or 1
         self.costs = Costs(workers=size)
         self._all = [
-            Slot(environments, task, store=self.snapshots, costs=self.costs, clock=clock) for _ in range(size + self._spare + more)
+            Slot(environments, task, store=self.snapshots, costs=self.costs, clock=clock, resets=resets)
+            for _ in range(size + self._spare + more)
         ]
         self._free = list(self._all)
         """Slots that are not lent, the longest unused first."""
@@ -121,7 +124,7 @@ class Slots:
         """
         if self.snapshots.has(tuple(path)) or not self._free or self.has_free_at(path):
             return False
-        return self.costs.pays(returns, min(each.routes(path)[0].seconds for each in self._free))
+        return self.costs.pays(returns, min(_seconds_to(each, path) for each in self._free))
 
     def note_prepared(self, slot: Slot, arrival: Arrival, path: Sequence[Waypoint]) -> None:
         """Note that a slot was brought to a state before a worker needed it."""
@@ -166,7 +169,10 @@ class Slots:
 def open_slots(attempt: AttemptContext, capabilities: Capabilities) -> Slots:
     """Return the slots of an attempt, as many as its configuration and its environments allow."""
     size, spare, more = _sizes(attempt, capabilities)
-    return Slots(attempt.environments, attempt.task, size, spare=spare, more=more, clock=lambda: attempt.journal.now)
+    return Slots(
+        attempt.environments, attempt.task, size, spare=spare, more=more, clock=lambda: attempt.journal.now,
+        resets=not attempt.state.live.kept,
+    )  # fmt: skip
 
 
 def _sizes(attempt: AttemptContext, capabilities: Capabilities) -> tuple[int, int, int]:
@@ -184,8 +190,9 @@ def _sizes(attempt: AttemptContext, capabilities: Capabilities) -> tuple[int, in
 
 
 def _seconds_to(slot: Slot, path: Sequence[Waypoint]) -> float:
-    """Return the expected seconds to a state, rounded to hundredths: less is noise."""
-    return round(slot.routes(path)[0].seconds, 2)
+    """Return the expected seconds to a state, rounded to hundredths: less is noise. Infinite if no route leads there."""
+    routes = slot.routes(path)
+    return round(routes[0].seconds, 2) if routes else math.inf
 
 
 FORECAST = 2

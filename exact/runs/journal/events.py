@@ -18,7 +18,7 @@ from typing import Any, Literal
 import msgspec
 
 from exact.action import Action
-from exact.context import Evaluation, Reflection
+from exact.context import EarlierGoal, Evaluation, Reflection
 from exact.environments.base import Fidelity, PersonQuestion, SideEffect
 from exact.environments.restore.routes import RouteName
 from exact.environments.restore.waypoint import ArrivalMatch
@@ -62,6 +62,10 @@ class Opened(Event, frozen=True, kw_only=True, tag="opened"):
     """Version of the reflection memory at the start; empty without a memory."""
     fences: str = ""
     """Random key, as hex digits, under which the marks of this attempt's prompts are drawn. Empty in journals before it was recorded."""
+    earlier: tuple[EarlierGoal, ...] = ()
+    """Earlier goals of the session, oldest first. Empty outside of one."""
+    spent: dict[str, float] = {}
+    """Calls, tokens and US dollars that they took, which count in the caps of this attempt too."""
 
 
 class Reset(Event, frozen=True, kw_only=True, tag="reset"):
@@ -79,6 +83,8 @@ class Reset(Event, frozen=True, kw_only=True, tag="reset"):
     """Side effects of the reset."""
     isolated: bool | None = None
     """Whether a reset of the environment undoes every side effect; None where that was not recorded."""
+    kept: bool = False
+    """Whether nothing was reset: a session goes on in its present state, to which no reset leads."""
     deterministic: Literal["", "yes", "no", "presumed"] = ""
     """Whether equal actions lead to equal states, by the environment's capability; empty where that was not recorded."""
 

@@ -25,6 +25,8 @@ from exact.search.tree import Tree
 
 _PAID: tuple[Kind, ...] = ("money", "calls", "tokens", "transitions", "evaluations")
 """Kinds that an iteration costs, beside time."""
+SHARED: tuple[Kind, ...] = ("money", "calls", "tokens")
+"""Kinds whose caps hold for all goals of a session together."""
 MOST_CHANGES = 3
 """Actions in a row that do not count, since each was refused on a page that had changed by itself. A page may never stop changing."""
 
@@ -86,8 +88,8 @@ class Spending:
         if not isinstance(event, ev.Asked):  # so that an ask follows from the other events alone
             self.elapsed = event.t
         match event:
-            case ev.Reset():
-                self.search_began = event.t
+            case ev.Opened() | ev.Reset():
+                self._begin(event)
             case ev.Asked(answer=Selection(id=id)):
                 self._scopes[id] = Budget(self._iteration_limits, scope="iteration", parent=self.search)
             case ev.Acted() | ev.RolledStep():
@@ -109,6 +111,15 @@ class Spending:
             case ev.Failed():
                 self._count_failure(event)
         self._count_iterations(event)
+
+    def _begin(self, event: ev.Opened | ev.Reset) -> None:
+        """Begin the attempt, with what earlier goals of the session took in the caps that hold for all of them; or its first search."""
+        if isinstance(event, ev.Reset):
+            self.search_began = event.t
+        elif event.spent:
+            session = Budget({kind: cap for kind, cap in limits(self._config.limits).items() if kind in SHARED}, scope="session")
+            session.spent = {kind: event.spent.get(kind, 0.0) for kind in SHARED}
+            self.task.parent = session
 
     def _count_result(self, event: ev.Told | ev.Late) -> None:
         """Count the evaluations in an agent's answer."""
@@ -172,6 +183,8 @@ class Spending:
         left: dict[str, float | None] = {}
         for caps, budget, began in scopes:
             used = {**{kind: budget.spent.get(kind, 0.0) for kind in _PAID}, "seconds": self.elapsed - began}
+            if budget is self.task and budget.parent is not None:
+                used |= budget.parent.spent  # of earlier goals of the session, and of this one
             for kind, amount in used.items():
                 cap, before = getattr(caps, kind), left.get(kind)
                 if cap is not None:

@@ -33,6 +33,8 @@ class LiveRecord:
     instruction: str = ""
     isolated: bool | None = None
     """Whether a reset of the environment undoes every side effect; None before the reset, or if that was not recorded."""
+    kept: bool = False
+    """Whether the attempt began in a state that a session had led to, to which no reset leads."""
     decided: ev.Decided | None = None
     """Intent of a commit whose outcome is not journalled yet."""
     decisions: list[ev.Decided] = field(default_factory=list)
@@ -60,7 +62,7 @@ class LiveRecord:
             case ev.Opened():
                 self.opened = event
             case ev.Reset():
-                self.instruction, self.isolated = event.instruction, event.isolated
+                self.instruction, self.isolated, self.kept = event.instruction, event.isolated, event.kept
                 self.path.append(self.tree.root.id)
             case ev.Commanded(command="instruct", refused=""):
                 self.instruction = event.text

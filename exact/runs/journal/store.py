@@ -1,6 +1,7 @@
 """The files of a run folder.
 
 runs/<name>/  run.json  config.yaml  signature  results.jsonl  memory.sqlite  guest.log
+  session.jsonl (of a session)
   tasks/<task id>/  journal.jsonl  tree.json  report.html
   blobs/<first two digits>/<sha256>
 """
@@ -24,6 +25,8 @@ from exact.errors import JournalError, UsageError
 from exact.observation import Observation
 from exact.runs.folder_check import MOST, MOST_BLOB, MOST_LINE, check_folder
 from exact.runs.journal.aliases import current
+from exact.runs.journal.session import FILE as SESSION
+from exact.runs.journal.session import AnySessionEvent, tasks_of
 from exact.runs.way import Way
 from exact.secrecy.scrubber import NOTHING, Scrubber
 from exact.secrecy.values import Secret
@@ -128,6 +131,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     versions: dict[str, str] = {}
     ways: dict[str, Way] = {}
     """Ways of an earlier run that are carried out again, by the id of the task."""
+    session: Task | None = None
+    """Start of a session, whose goals are the tasks: they stand in session.jsonl. None for any other run."""
 
 
 KEPT = 32
@@ -243,9 +248,18 @@ class RunFolder:
     def manifest(self) -> Manifest:
         """Tasks and agent of the run. Raises JournalError where run.json does not read."""
         try:
-            return decoded(read_bounded(self.path / "run.json", MOST["run.json"]), Manifest)
+            found = decoded(read_bounded(self.path / "run.json", MOST["run.json"]), Manifest)
         except (OSError, ValueError, UsageError) as error:
             raise JournalError(f"{self.path / 'run.json'} does not read: {error}") from error
+        return found if found.session is None else msgspec.structs.replace(found, tasks=tasks_of(found.session, self.session()))
+
+    def session(self) -> Iterator[AnySessionEvent]:
+        """Yield the events of a session, none of another run. Raises JournalError where a line is invalid."""
+        return read_lines(self.path / SESSION, AnySessionEvent)  # type: ignore[arg-type]
+
+    def note(self, event: AnySessionEvent) -> None:
+        """Append an event of a session. It is on disk when this returns. Raises JournalError."""
+        append_line(self.path / SESSION, scrubbed(event, self.scrubber))
 
     def task_folder(self, task: Task) -> Path:
         """Return the folder of a task's journal and report. Distinct ids have distinct folders."""

@@ -12,10 +12,16 @@ from contextlib import nullcontext
 from urllib.parse import urljoin, urlsplit
 
 from exact.action import Action
-from exact.environments.browser.act.action_context import ActionContext, Ineffective, PartialAction
+from exact.environments.browser.act.action_context import (
+    ActionContext,
+    Ineffective,
+    PartialAction,
+    fill_at,
+    fill_at_focus,
+    has_foreign_frames,
+)
 from exact.environments.browser.act.aiming import accepted, ask_element, call_on, locate
 from exact.environments.browser.act.press import click_element, drag_between, drag_element, hover_element, move_pointer
-from exact.environments.browser.act.secret import fill_at, fill_at_focus, has_foreign_frames
 from exact.environments.browser.act.upload import upload_files
 from exact.environments.browser.page.cdp import click_mouse, script, script_call, turn_wheel
 from exact.environments.browser.page.clipboard import uses_clipboard

@@ -26,6 +26,7 @@ from exact.library.answers import as_kind, schema_of
 from exact.library.goal import Effort
 from exact.library.run import Run, Runner
 from exact.library.solve import AnyAgent, Approve, Assignment, Build, Solution, asks, checking, configured
+from exact.library.tasks import AnyTask, is_of_suite
 from exact.machine import scratch
 from exact.observation import same_state
 from exact.reflection.base import Memory
@@ -294,6 +295,7 @@ class GoalRunner(Runner):
 
 @asynccontextmanager
 async def session(
+    start: AnyTask | None = None,
     *,
     url: str = "",
     model: str = "",
@@ -316,6 +318,8 @@ async def session(
             await session.solve("Book two tickets for that day")
 
     Args:
+        start: A Task, or the id of one of your own application, on whose site the session begins: with its services, log-in and hooks, and
+            without its goal and evaluator. None: on the page of `url`.
         url: Web address of the page on which the session begins. Pages of other origins are opened only if `config` allows them.
         model: Model, as for `exact.solve`.
         profile: Folder of a profile of your own Chromium or Chrome, whose log-ins the session has. Empty: none.
@@ -337,40 +341,32 @@ async def session(
     async with AsyncExitStack() as stack:
         build: Build | None
         if resume is None:
-            if not url and environments is None:
-                raise UsageError("the session has no page: give url")
+            if (start is None) == (not url) and (url or environments is None):
+                raise UsageError("a session begins at one place: give url, or a Task as start")
             work = Assignment(
-                task="session" if url else _START, url=url, model=model, effort=effort, money=money, agent=agent, config=config,
+                task="session" if url else start or _START, url=url, model=model, effort=effort, money=money, agent=agent, config=config,
                 tools=tools, seed=seed,
             )  # fmt: skip
             task, chosen, build = work.checked(environments)
-            start = msgspec.structs.replace(task, instruction="")
-            chosen = await work.settled(start, _fitted(chosen, profile), build, environments, approve)
+            begin = msgspec.structs.replace(task, instruction="", answer="")
+            chosen = await work.settled(begin, _fitted(chosen, profile), build, environments, approve)
             path = Path(out) if out is not None else stack.enter_context(scratch("run")) / "run"
             if (path / "run.json").exists():
                 raise UsageError(f"out {path} holds a run already: go on with a session by resume={str(path)!r}, or give another folder")
-            folder = create(path, (start,), chosen, benchmark=False, session=True)
+            folder = create(path, (begin,), chosen, benchmark=False, session=True)
         else:
-            given = {
-                "url": url,
-                "model": model,
-                "profile": profile,
-                "effort": effort,
-                "money": money,
-                "config": config,
-                "out": out,
-                "seed": seed,
-            }
-            if named := [name for name, value in given.items() if value not in (None, "")]:
-                raise UsageError(f"{named[0]} belongs to the session in {resume} already: leave it out")
-            folder, start, chosen = _reopened(Path(resume))
+            of_folder = (start, url, model, profile, effort, money, config, out, seed)
+            if any(value not in (None, "") for value in of_folder):
+                raise UsageError(f"{resume} has the settings of its session: give agent, environments, approve and tools alone")
+            folder, begin, chosen = _reopened(Path(resume))
             build = configured(agent)[1] if isinstance(agent, Agent) else None
         stack.enter_context(sole(folder.path))
-        opens: OpenEnvironments = partial(open_environments, config=chosen, benchmark=False)
-        opening = opens(start) if environments is None else opened_factory(environments)
+        benchmark = environments is None and is_of_suite(begin)
+        opens: OpenEnvironments = partial(open_environments, config=chosen, benchmark=benchmark)
+        opening = opens(begin) if environments is None else opened_factory(environments)
         factory = with_simulation(await stack.enter_async_context(opening))
         kind = KeptForks if isinstance(factory, ForkableFactory) else KeptEnvironments
-        kept = kind(factory, start, lambda: opened._course.place(), _Person(approve), lambda at, lost: opened.opened_again(at, lost))
+        kept = kind(factory, begin, lambda: opened._course.place(), _Person(approve), lambda at, lost: opened.opened_again(at, lost))
         stack.push_async_callback(kept.close)
         runner = GoalRunner(
             folder=folder, config=chosen, open_environments=opens, kept=kept, ask=asks(approve), tools=tools,

@@ -9,10 +9,22 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any, NamedTuple, TypeVar
 
+import msgspec
+
 from exact.action import Action
 from exact.config import Config
 from exact.context import EarlierGoal
-from exact.environments.base import Environment, EnvironmentFactory, Fork, ForkableFactory, Person, SideEffect, Snapshot, Transition
+from exact.environments.base import (
+    Capabilities,
+    Environment,
+    EnvironmentFactory,
+    Fork,
+    ForkableFactory,
+    Person,
+    SideEffect,
+    Snapshot,
+    Transition,
+)
 from exact.errors import ActionError, BudgetExceeded, UsageError
 from exact.observation import Observation, same_state
 from exact.origins import is_web
@@ -129,6 +141,11 @@ class KeptEnvironment:
         self.moved = False
         """Whether anything was done since the environment was at the session's start."""
         self.broken = False
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Properties of the environment. No goal of a session has an evaluator."""
+        return msgspec.structs.replace(self.inner.capabilities, evaluates=False)
 
     async def begin(self, start: Task) -> None:
         """Bring the environment to the session's start."""

@@ -17,7 +17,7 @@ from exact.benchmarks.open import open_environments
 from exact.config import Config, load_recorded
 from exact.context import EarlierGoal
 from exact.deprecated import with_simulation
-from exact.environments.base import EnvironmentFactory, ForkableFactory, PersonQuestion, Snapshot
+from exact.environments.base import EnvironmentFactory, ForkableFactory, Snapshot
 from exact.environments.own import AnyEnvironment, opened_factory
 from exact.environments.tools.open import AnyTool, opened_tools
 from exact.environments.tools.tool import Tool
@@ -30,7 +30,7 @@ from exact.library.tasks import AnyTask, is_of_suite
 from exact.machine import scratch
 from exact.observation import same_state
 from exact.reflection.base import Memory
-from exact.runs.course import Course, KeptEnvironment, KeptEnvironments, KeptForks
+from exact.runs.course import Course, KeptEnvironment, KeptEnvironments, KeptForks, SessionPerson
 from exact.runs.journal import events as ev
 from exact.runs.journal.session import (
     GoalGiven,
@@ -74,8 +74,8 @@ class Session:
     """A live environment in which goals are worked at one after the other. `exact.session` opens it; calls do not overlap."""
 
     def __init__(self, folder: RunFolder, config: Config, build: Build | None, runner: GoalRunner, kept: KeptEnvironments) -> None:
-        """Begin a session, or go on with the one in a folder. Its environments are opened."""
-        self._folder, self._config, self._build, self._runner, self._kept = folder, config, build, runner, kept
+        """Begin a session, or go on with the one in a folder."""
+        self._folder, self._build, self._runner, self._kept = folder, build, runner, kept
         self._course = Course(folder, config)
         self._busy = self._lost = ""
         self._attempt: Callable[[Task], Any] | None = None
@@ -149,7 +149,6 @@ class Session:
                 raise UsageError(f"this environment takes no point to return to, since {_NO_RESTORE}")
             taken = await live.snapshot()
             if taken.fidelity != "full":
-                self._drop(taken)
                 raise UsageError(f"no point can be taken now, since {taken.severed or 'a connection'} would be cut: try again later")
             self._course.note(PointTaken(id=number))
             return Point(number, taken)
@@ -164,7 +163,7 @@ class Session:
                 return
             if point.number not in self._course.state.points:
                 raise UsageError(f"{point!r} is of another session: give one that this session's snapshot() returned")
-            if point._snapshot is None or not self._has(point._snapshot):
+            if point._snapshot is None or (isinstance(self._kept, KeptForks) and not self._kept.has(point._snapshot)):
                 why = (
                     "was taken in a process that has ended"
                     if point._snapshot is None
@@ -242,13 +241,6 @@ class Session:
             if self.behind:
                 await self._present("read the page")
             yield self._browser(await self._kept.live())
-
-    def _has(self, snapshot: Snapshot) -> bool:
-        return not isinstance(self._kept, KeptForks) or self._kept.has(snapshot)
-
-    def _drop(self, snapshot: Snapshot) -> None:
-        if isinstance(self._kept, KeptForks):
-            self._kept.drop(snapshot)
 
     @contextmanager
     def _alone(self, what: str) -> Iterator[None]:
@@ -366,7 +358,9 @@ async def session(
         opening = opens(begin) if environments is None else opened_factory(environments)
         factory = with_simulation(await stack.enter_async_context(opening))
         kind = KeptForks if isinstance(factory, ForkableFactory) else KeptEnvironments
-        kept = kind(factory, begin, lambda: opened._course.place(), _Person(approve), lambda at, lost: opened.opened_again(at, lost))
+        kept = kind(
+            factory, begin, lambda: opened._course.place(), SessionPerson(asks(approve)), lambda at, lost: opened.opened_again(at, lost)
+        )
         stack.push_async_callback(kept.close)
         runner = GoalRunner(
             folder=folder, config=chosen, open_environments=opens, kept=kept, ask=asks(approve), tools=tools,
@@ -398,18 +392,3 @@ def _reopened(path: Path) -> tuple[RunFolder, Task, Config]:
     config = load_recorded(folder.path)
     require_secrets((start,), config)
     return folder, start, config
-
-
-class _Person:
-    """Whoever `approve` asks between the goals, when the user acts in the page or the page acts by itself."""
-
-    def __init__(self, approve: Approve | None) -> None:
-        self._ask = asks(approve)
-
-    async def allows(self, question: PersonQuestion) -> str:
-        """Return the reason if a request is not allowed; empty if it is."""
-        return "" if self._ask is not None and await self._ask(question) is True else "nobody agreed to it"
-
-    async def answer(self, question: PersonQuestion) -> str | None:
-        """Return no answer: no agent asks between the goals."""
-        return None

@@ -21,6 +21,7 @@ from exact.environments.base import (
     Fork,
     ForkableFactory,
     Person,
+    PersonQuestion,
     SideEffect,
     Snapshot,
     Transition,
@@ -30,6 +31,7 @@ from exact.observation import Observation, same_state
 from exact.origins import is_web
 from exact.reflection.record import action_label
 from exact.runs.attempt.live import observations_before_steps, rebind, rebuilding
+from exact.runs.attempt.person import Ask
 from exact.runs.journal.file import read_journal
 from exact.runs.journal.session import AnySessionEvent, GoalGiven, SessionEvent, SessionState
 from exact.runs.journal.spending import SHARED, limits
@@ -56,6 +58,21 @@ class Place(NamedTuple):
     """Side effects of the actions."""
     handed_over: bool = False
     """Whether the user has acted in the page, which cannot be repeated."""
+
+
+class SessionPerson:
+    """Whoever is asked between the goals, when the user acts in the page or the page acts by itself."""
+
+    def __init__(self, ask: Ask | None) -> None:
+        self._ask = ask
+
+    async def allows(self, question: PersonQuestion) -> str:
+        """Return the reason if a request is not allowed; empty if it is."""
+        return "" if self._ask is not None and await self._ask(question) is True else "nobody agreed to it"
+
+    async def answer(self, question: PersonQuestion) -> str | None:
+        """Return no answer: no agent asks between the goals."""
+        return None
 
 
 class KeptEnvironments:

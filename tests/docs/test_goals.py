@@ -63,7 +63,7 @@ def site() -> Iterator[str]:
 def says(question: Question, sample: int) -> str:
     """Answer as a model that knows the way through the site."""
     system, user = question.messages[0][1], question.messages[-1][1]
-    state = user.rpartition("The current observation:")[2]
+    state, goal = user.rpartition("The current observation:")[2], user.partition("⟦/goal ")[0]
 
     def element(text: str) -> str:
         found = re.search(rf"\[(\d+)\] {text}", state)
@@ -75,9 +75,9 @@ def says(question: Question, sample: int) -> str:
         return json.dumps({"shoes": [{"name": name, "euros": int(price)} for name, price in rows]})
     if "put what it found" in system:
         return '{"opens": 9, "closes": 17}'
-    if "Until when" in user or "open and close" in user:
+    if "Until when" in goal or "open and close" in goal:
         return 'Action: stop "It is open from 9 to 17."'
-    if "Open the page to book" in user:
+    if "Open the page to book" in goal:
         return 'Action: stop "It is open."' if "/book" in state else f"Action: click {element('link')}"
     if 'heading "Booked"' in state:
         return 'Action: stop "It is booked."'
@@ -133,6 +133,14 @@ async def test_the_way_of_a_form_is_carried_out_again_without_a_model(site: str,
     assert f'POST {site}/book with name, visitors, by step 3: click button "Book"' in printed
     assert "It is booked. 4 actions followed, 0 calls" in printed
     assert any(b"in the name of Bob" in path.read_bytes() for path in (tmp_path / "tuesday" / "blobs").rglob("*") if path.is_file())
+
+
+async def test_several_goals_are_worked_at_in_one_browser_and_returned_from_the_journal(site: str, tmp_path: Path) -> None:
+    async with scripted() as model:
+        printed = [await run("session.py", model, site, tmp_path) for _ in range(2)]
+    assert printed[0].splitlines() == ["It is open from 9 to 17.", "It is open.", "It is booked.", "Booked "]
+    assert printed[1].startswith("It is open from 9 to 17.\nIt is open.\nIt is booked.\n")
+    assert "the earlier browser is gone" in printed[1]
 
 
 async def test_a_table_of_twenty_pages_is_collected(site: str, tmp_path: Path) -> None:

@@ -70,6 +70,8 @@ async def work(out: Path, url: str) -> None:
     async with exact.session(**(arguments(resume=out) if (out / "run.json").exists() else first(url, out))) as session:
         for goal in GOALS:
             await session.solve(goal)
+            sys.stdout.write("ended\n")
+            sys.stdout.flush()
 
 
 if __name__ == "__main__":

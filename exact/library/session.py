@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
@@ -21,7 +21,7 @@ from exact.environments.base import EnvironmentFactory, ForkableFactory, Snapsho
 from exact.environments.own import AnyEnvironment, opened_factory
 from exact.environments.tools.open import AnyTool, opened_tools
 from exact.environments.tools.tool import Tool
-from exact.errors import EnvironmentFailure, UsageError
+from exact.errors import EnvironmentFailure, UncertainCommit, UsageError
 from exact.library.answers import as_kind, schema_of
 from exact.library.goal import Effort
 from exact.library.run import Run, Runner
@@ -30,6 +30,7 @@ from exact.library.tasks import AnyTask, is_of_suite
 from exact.machine import scratch
 from exact.observation import same_state
 from exact.reflection.base import Memory
+from exact.runs.attempt.live import UNCERTAIN
 from exact.runs.course import Course, KeptEnvironment, KeptEnvironments, KeptForks, SessionPerson
 from exact.runs.journal import events as ev
 from exact.runs.journal.session import (
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _START = Task(id="session", instruction="")
 """Start of a session in environments of the user's."""
+_UNCERTAIN = "look at the site: if it was not done, give the goal again with repeat_uncertain=True; if it was, give the next goal"
 _NO_RESTORE = (
     "the site would keep what was written since: declare its services, so that they run in a sandbox that forks (see `exact doctor`)"
 )
@@ -66,7 +68,7 @@ class Point:
 
     number: int
     """Number of the point in its session, from 0."""
-    _snapshot: Snapshot | None
+    _snapshot: Snapshot | None = field(repr=False)
     """None: the process that took it has ended."""
 
 
@@ -134,7 +136,7 @@ class Session:
                 self._folder.add_result(line)
                 self._runner.ended(task, line)
                 if error := self._runner.errors.pop(task.id, None):
-                    raise error
+                    raise UncertainCommit(str(error).replace(UNCERTAIN, _UNCERTAIN)) if isinstance(error, UncertainCommit) else error
             run = Run(self.path)
             return Solution(line, run.tree(task.id), run if self._runner.reports else None, as_kind(answer, line.data))
 
@@ -202,7 +204,7 @@ class Session:
         Raises UsageError if the environment has no page.
         """
         with self._alone("page_for_acting"):
-            if not again and self._course.past(HandedOver) is not None:
+            if self._course.past(HandedOver) is not None and not again:
                 raise UsageError(
                     "you acted by hand here before the session was resumed, and may have done all or a part of it: look at the page, then "
                     "skip it or give again=True"

@@ -308,7 +308,7 @@ class Course:
             if cap is not None and spent.get(kind, 0.0) > 0 and spent[kind] >= cap:
                 raise BudgetExceeded("session", kind, cap)
         self.note(given)
-        self._given = len(self.state.goals)
+        self._given, self._at = len(self.state.goals), len(self._events)
         return self._given - 1
 
     def _give_again(self, given: GoalGiven) -> int:

@@ -161,7 +161,9 @@ def unknown(what: str, name: str, valid: Iterable[str], *, where: str = "", way_
     ends = {each.rpartition("/")[2]: each for each in reversed(names)}
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     near = near or [ends[each] for each in difflib.get_close_matches(name, ends, n=1, cutoff=0.6)]
-    hint = f"did you mean {near[0]!r}?" if near else f"valid: {', '.join(names[:12])}{', ...' if len(names) > 12 else ''}"
+    near = near or ([each for each in names if each.startswith(name)] if name else [])
+    beside = [each for each in names if each.startswith(f"{name.rpartition('/')[0]}/")] or names
+    hint = f"did you mean {near[0]!r}?" if near else f"valid: {', '.join(beside[:12])}{', ...' if len(beside) > 12 else ''}"
     place = f" in {where}" if where not in ("", repr(name)) else ""
     return UsageError(f"unknown {what} {name!r}{place}: {hint}{' ' + way_out if way_out else ''}")
 

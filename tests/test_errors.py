@@ -57,6 +57,12 @@ def test_an_unknown_name_error_says_where_it_was_written(where: str, told: str) 
     assert str(unknown("task", "tee", ["tea"], where=where)).startswith(told)
 
 
+def test_the_beginning_of_a_name_finds_it_and_another_name_those_beside_it() -> None:
+    tasks = [f"osworld/{domain}/{id}-2cd5-4ede-8de9-598629438c6e" for domain in ("chrome", "os") for id in ("d06f0d4d", "8ba5ae7a")]
+    assert f"did you mean '{tasks[2]}'?" in str(unknown("task", "osworld/os/d06f0d4d", tasks))
+    assert str(unknown("task", "osworld/os/x", tasks)).endswith(f"valid: {tasks[3]}, {tasks[2]}")
+
+
 def test_a_name_without_its_suite_finds_the_nearest_task() -> None:
     assert "did you mean 'toy/maze'?" in str(unknown("task", "mase", ["toy/maze", "toy/form"]))
     assert "did you mean 'miniwob/click-test'?" in str(unknown("task", "click-tset", ["miniwob/click-test", "miniwob/click-tab"]))

@@ -20,7 +20,7 @@ from exact.environments.desktop.pyautogui import read_pyautogui
 from exact.environments.desktop.reach import DesktopContext
 from exact.environments.desktop.roles import SHOWING
 from exact.environments.desktop.screen import Screen, digest, png
-from exact.environments.desktop.session import Session
+from exact.environments.desktop.session import STARTUP_LOG, STARTUP_SECONDS, Session
 from exact.environments.desktop.settle import LATE, changes, reports, settle
 from exact.environments.desktop.setup import Setup, declared, failure
 from exact.environments.desktop.tree import DesktopTree, Seen
@@ -107,11 +107,11 @@ class Desktop:
 
     def _manage(self) -> None:
         """Wait until there is a window manager."""
-        end = time.monotonic() + self._setup.seconds
+        end = time.monotonic() + STARTUP_SECONDS
         while not self._screen.manager(_SIGN):
             self._session.check()
             if time.monotonic() > end:
-                raise EnvironmentFailure("openbox did not start: see its messages in the guest's log")
+                raise EnvironmentFailure(f"openbox did not start within {STARTUP_SECONDS:g} s: {STARTUP_LOG}")
 
     def reset(self, task: dict[str, Any]) -> dict[str, Any]:
         """Start the task's applications in a fresh home folder. Raises UsageError and EnvironmentFailure."""

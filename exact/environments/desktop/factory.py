@@ -21,7 +21,7 @@ from exact.errors import UsageError
 from exact.version import FIX, PACKAGE, set_up
 
 _PACKAGES = {"mss": "mss", "jeepney": "jeepney", "python-xlib": "Xlib"}
-TIMEOUTS = GuestTimeouts(reset=180.0, step=90.0)
+TIMEOUTS = GuestTimeouts(open=240.0, reset=240.0, step=90.0)
 
 
 def absent() -> str:

@@ -166,10 +166,10 @@ if [ -n "$extras" ] && [ "$(cat .venv/.exact-extras 2>/dev/null)" != "$(state ex
   state extras >.venv/.exact-extras
 fi
 
-apart() { # a separate virtual environment for constraints/NAME.txt, which lists all its packages
+apart() { # NAME WHAT [HOW LONG]: a separate virtual environment for constraints/NAME.txt, which lists all its packages
   local folder=".bench/venvs/$1" install=(install --no-deps --require-hashes -r "constraints/$1.txt")
   if [ "$(cat "$folder/.exact" 2>/dev/null)" = "$(state "$1")" ]; then return; fi
-  say "installing $2 into $folder (constraints/$1.txt): a minute or so"
+  say "installing $2 into $folder (constraints/$1.txt): ${3:-a minute or so}"
   mkdir -p "$folder"
   if has uv; then
     uv venv --quiet --clear --python .venv/bin/python "$folder" && uv pip "${install[@]}" --python "$folder/bin/python"
@@ -186,7 +186,7 @@ apart() { # a separate virtual environment for constraints/NAME.txt, which lists
 [ -z "$inspect" ] || apart inspect "inspect_ai"
 [ -z "$agentlab" ] || apart agentlab "AgentLab"
 if [ -n "$osworld" ]; then
-  apart osworld "the set-up and the evaluators of OSWorld's desktop_env"
+  apart osworld "the set-up and the evaluators of OSWorld's desktop_env" "1.1 GB, some minutes without further words"
   # Its provider `exact`: import osworld_provider
   (cd "$root/exact/environments/adapters/guests" && pwd) >"$(echo .bench/venvs/osworld/lib/python*/site-packages)/exact_provider.pth"
 fi

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from exact.runs.journal.costs import CallCost
     from exact.search.inspect.health import Symptom
     from exact.search.tree import Edge, Node
+    from exact.task import Task
 
 _PROGRESS = ("agent", "tasks", "done", "solved", "running", "failed", "left", "dollars")
 _COST = ("", "calls", "tokens in", "cached", "out", "dollars", "abandoned")
@@ -80,7 +81,7 @@ def _searches(run: Path, pattern: str | None, id: int | None, depth: int | None,
     for task in started_tasks(folder, pattern):
         reading = Reading(folder.task_folder(task) / "journal.jsonl", config, folder.blobs)
         at = _node(reading, id)
-        echo(_as_json(task.id, reading, at) if as_json else "\n".join(_lines(task.id, reading, at, whole=id is None)))
+        echo(_as_json(task.id, reading, at) if as_json else "\n".join(_lines(task, reading, at, whole=id is None)))
         if depth is not None and not as_json:
             _draw(reading, at, depth)
 
@@ -122,13 +123,13 @@ def _node(reading: Reading, id: int | None) -> Node:
     return nodes[id or 0]
 
 
-def _lines(task: str, reading: Reading, node: Node, *, whole: bool) -> Iterator[str]:
+def _lines(task: Task, reading: Reading, node: Node, *, whole: bool) -> Iterator[str]:
     from exact.report.model.routes import lines, travel
     from exact.report.model.text import one_line
     from exact.search.inspect.stats import stats
 
     figures = stats(reading.state.search.tree, node)
-    yield one_line(task)
+    yield one_line(task.id)
     if whole and reading.config.value.kind == "reward":
         yield "  trained with reward: the search read the environment's rewards"
     if not whole:
@@ -140,6 +141,8 @@ def _lines(task: str, reading: Reading, node: Node, *, whole: bool) -> Iterator[
     yield f"  visit entropy {_figure(figures.entropy)}, agreement of Q and V {_figure(figures.agreement)}"
     if whole:
         yield from (f"  {line}" for line in lines(travel(reading)))
+        if (seconds := task.private.get("settle_seconds")) is not None:
+            yield f"  states are judged once they have settled, after {seconds} s at the earliest"
         yield from (f"  warning: {symptom.text}" for symptom in _health(reading))
         if reading.state.live.ended is not None and reading.state.live.ended.answer is not None:
             yield f"  answer: {one_line(reading.state.live.ended.answer) or '(empty)'}"

@@ -44,6 +44,15 @@ def test_show_as_json_has_the_same_figures(tmp_path: Path, capsys: pytest.Captur
     assert set(facts) == known
 
 
+def test_show_says_after_which_time_a_task_was_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = shop_run(tmp_path / "run")
+    plan = json.loads((run.path / "run.json").read_text())
+    plan["tasks"][0]["private"]["settle_seconds"] = 5.0
+    (run.path / "run.json").write_text(json.dumps(plan))
+    assert main(["show", str(run.path)]) == 0
+    assert "once they have settled, after 5.0 s at the earliest" in capsys.readouterr().out
+
+
 def test_a_node_that_is_not_there_is_one_line_and_exit_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", str(shop_run(tmp_path / "run").path), "--node", "9999"]) == 2
     assert "no node 9999" in capsys.readouterr().err

@@ -42,6 +42,8 @@ _CALL_SECONDS = _SECONDS * _TIMES
 """Seconds after which a call counts as hung."""
 SETTLE_SECONDS = 20.0
 """Seconds that OSWorld's own runner waits before it judges."""
+_SETTLE_KEY = "settle_seconds"
+"""Key of a task's private part."""
 _BUSY_SECONDS = 30.0
 """Most seconds more until a state is judged that does not come to rest, such as that of a player."""
 _CHROME, _CONFIG = "~/.config/google-chrome", "~/.config"
@@ -143,7 +145,8 @@ class OSWorldEnvironment:
 
     async def _settle(self, desktop: SandboxedWorker, task: OSWorldTask) -> None:
         """Wait until what a task's evaluator reads is at rest: applications write some settings many seconds after they have changed."""
-        least = self._factory.settle_seconds
+        said = self._task.private.get(_SETTLE_KEY) if self._task else None
+        least = self._factory.settle_seconds if said is None else float(said)
         await desktop.command("settle", seconds=least + _BUSY_SECONDS, least=least, files=(*task.files, *_SETTINGS))
 
     async def _ask(self, desktop: SandboxedWorker, command: str, **arguments: object) -> dict[str, object]:
@@ -166,6 +169,11 @@ class OSWorldEnvironment:
             assert isinstance(opened, Worker)
             self._judge = opened
         return self._judge
+
+
+def settled_after(task: Task, seconds: float) -> Task:
+    """Return a task that records the fewest seconds before its states are judged, so that a later evaluation waits as the first one did."""
+    return msgspec.structs.replace(task, private={**task.private, _SETTLE_KEY: seconds})
 
 
 def _shows(step: SetupStep) -> bool:

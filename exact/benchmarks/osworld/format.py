@@ -22,7 +22,8 @@ _PATH = re.compile(r"(?:~|\$HOME|/home/user)/[^\s\"'`|;&<>()*?\[\]]+")
 """A path in the home folder within a command."""
 CODE = "code"
 """Program of Visual Studio Code."""
-_USING_CODE = {"vscode", "vs_code"}
+_CODE_GETTER = "vscode_config"
+"""Getter that runs a command of Visual Studio Code."""
 INFEASIBLE = "infeasible"
 """Metric of infeasible tasks: solved by the action FAIL alone."""
 
@@ -78,9 +79,10 @@ class OSWorldTask(_TaskPart, frozen=True, kw_only=True):
         return self.evaluator.func != INFEASIBLE
 
     @property
-    def uses_code(self) -> bool:
-        """Whether the task can be done, in Visual Studio Code."""
-        return self.possible and not _USING_CODE.isdisjoint(self.related_apps)
+    def asks_code(self) -> bool:
+        """Whether the evaluator asks Visual Studio Code. Tasks that only count it among `related_apps` can be done without it."""
+        result = self.evaluator.result
+        return any(each.type == _CODE_GETTER for each in (result if isinstance(result, tuple) else (result,)) if each is not None)
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -179,6 +181,8 @@ def collection(folder: Path, name: str = "test_all.json") -> dict[str, tuple[str
     found: dict[str, list[str]] = {}
     for path in sorted((folder / "examples").glob("*/*.json")):
         found.setdefault(path.parent.name, []).append(path.stem)
+    if not folder.is_dir():
+        raise UsageError(f"there is no folder {folder}: name the folder evaluation_examples of an OSWorld checkout")
     if not found:
         raise UsageError(f"{folder} holds no tasks: name the folder evaluation_examples of an OSWorld checkout")
     return {domain: tuple(ids) for domain, ids in found.items()}

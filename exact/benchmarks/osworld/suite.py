@@ -17,9 +17,10 @@ import msgspec
 
 import exact.environments.adapters.guests
 from exact.benchmarks.ids import split
-from exact.benchmarks.osworld.environment import SETTLE_SECONDS, OSWorldFactory
-from exact.benchmarks.osworld.format import CODE, OFFLINE, collection, index, of, read
+from exact.benchmarks.osworld.environment import SETTLE_SECONDS, OSWorldFactory, settled_after
+from exact.benchmarks.osworld.format import CODE, OFFLINE, OSWorldTask, collection, index, of, read
 from exact.config import BrowserConfig
+from exact.config.ranges import refusal
 from exact.environments.base import EnvironmentFactory
 from exact.environments.desktop import account
 from exact.environments.desktop.factory import absent, desktop_factory
@@ -101,7 +102,9 @@ class OSWorld:
             raise UsageError(f"{id}: OSWorld's tasks are not here: set {FOLDER} to the folder evaluation_examples of a checkout")
         if name not in self._found:
             raise unknown("task", name, self.ids())
-        return read(self._found[name]).task(name.split("/")[1], seed)
+        task = read(self._found[name]).task(name.split("/")[1], seed)
+        options = _options()
+        return task if options.provider_name != "exact" else settled_after(task, options.settle_seconds)
 
     def check(self, task: Task) -> None:
         """Raise UsageError if desktop_env's interpreter, a requirement of exact's desktops, or a program of the task is missing."""
@@ -111,11 +114,8 @@ class OSWorld:
             raise UsageError(f"task {task.id} needs {', '.join(missing)}, not installed: {_APPLICATIONS}, or leave the task out")
 
     def requirements(self, task: Task) -> tuple[str, ...]:
-        """Return the programs of this machine that the set-up of a task starts, and Visual Studio Code if the task uses it."""
-        file = of(task)
-        started = [executable(step.parameters.get("command") or "") for step in file.config or () if step.type == "launch"]
-        ours = [each for each in started if each and ("/" not in each or each.startswith(_SYSTEM))]
-        return tuple(dict.fromkeys([*ours, *([CODE] if file.uses_code else [])]))
+        """Return the programs of this machine that a task needs: see `programs`."""
+        return programs(of(task))
 
     def check_policy(self, kind: str) -> None:
         """Raise UsageError if a policy acts on elements, and the chosen actions are on none."""
@@ -140,6 +140,13 @@ class OSWorld:
         ) as desktops:  # fmt: skip
             assert isinstance(desktops, SandboxedFactory)
             yield OSWorldFactory(desktops, judges(), options.settle_seconds)
+
+
+def programs(file: OSWorldTask) -> tuple[str, ...]:
+    """Return the programs of this machine that the set-up of a task starts, and Visual Studio Code if the evaluator asks it."""
+    started = [executable(step.parameters.get("command") or "") for step in file.config or () if step.type == "launch"]
+    ours = [each for each in started if each and ("/" not in each or each.startswith(_SYSTEM))]
+    return tuple(dict.fromkeys([*ours, *([CODE] if file.asks_code else [])]))
 
 
 def check_parts() -> bool:
@@ -184,9 +191,12 @@ def _folder() -> Path:
 def _options() -> Options:
     try:
         given = msgspec.json.decode(os.environ.get(OPTIONS) or "{}", type=dict[str, Any])
-        options = msgspec.convert(given, Options)
     except msgspec.MsgspecError as error:
         raise UsageError(f"{OPTIONS} cannot be read: {error}: write a JSON object") from error
+    try:
+        options = msgspec.convert(given, Options)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{OPTIONS}: {refusal(error, given, Options)}") from error
     for name in given if options.provider_name == "exact" else ():
         if name not in Options.__struct_fields__:
             raise unknown("key", name, Options.__struct_fields__, where=OPTIONS)

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from exact.benchmarks.osworld.format import Getter, OSWorldTask, of
-from exact.benchmarks.osworld.suite import FOLDER, OSWorld, judges
+from exact.benchmarks.osworld.format import CODE, Getter, OSWorldTask, of
+from exact.benchmarks.osworld.suite import FOLDER, OSWorld, judges, programs
 from exact.errors import ExactError, UsageError
 
 HERE = "nothing outside the machine"
@@ -50,7 +50,7 @@ def reason(task: OSWorldTask) -> str:
     evaluator = task.evaluator
     if not task.possible and not task.config:
         return HERE
-    if task.uses_code:
+    if CODE in programs(task):
         return "Visual Studio Code, which Debian has not"
     results = [each for part in (evaluator.result, evaluator.expected) for each in _each(part)]
     kinds = {step.type for step in (*(task.config or ()), *evaluator.postconfig)} | {each.type for each in results}

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from exact.benchmarks.osworld.environment import OSWorldFactory
-from exact.benchmarks.osworld.format import parse
+from exact.benchmarks.osworld.environment import OSWorldEnvironment, OSWorldFactory, settled_after
+from exact.benchmarks.osworld.format import of, parse
 from exact.environments.desktop.factory import absent, desktop_factory
 from exact.environments.desktop.vm.server import PORT
 from exact.environments.process.worker import EnvironmentSpec, WorkerFactory
@@ -166,6 +166,20 @@ async def test_a_program_is_started_from_the_menu_of_the_desktop(log: Path) -> N
                 return
             seen = (await environment.step(environment.actions.parse("wait"))).observation or seen
         raise AssertionError(seen.text)
+
+
+async def test_a_task_is_judged_after_the_time_that_it_records(log: Path) -> None:
+    environment = OSWorldEnvironment(OSWorldFactory(None, None, 1.0), None)  # type: ignore[arg-type]
+    asked = list[object]()
+
+    class Desktop:
+        async def command(self, name: str, **given: object) -> None:
+            asked.append(given["least"])
+
+    for task in (parse(item(), "here").task("os"), settled_after(parse(item(), "here").task("os"), 7.0)):
+        environment._task = task
+        await environment._settle(Desktop(), of(task))  # type: ignore[arg-type]
+    assert asked == [1.0, 7.0]
 
 
 async def test_a_folder_on_the_desktop_is_seen_and_opened(log: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from exact.benchmarks import registry
 from exact.benchmarks.open import check_environments
-from exact.benchmarks.osworld.format import OFFLINE, parse
+from exact.benchmarks.osworld.format import OFFLINE, of, parse
 from exact.benchmarks.osworld.suite import OSWorld, inspect
 from exact.cli.main import main
 from exact.config import BrowserConfig, Config, PolicyConfig
@@ -100,7 +100,11 @@ async def test_missing_requirements_are_reported(suite: OSWorld, monkeypatch: py
             pass
     monkeypatch.setenv("EXACT_OSWORLD_PYTHON", sys.executable)
     monkeypatch.setenv("EXACT_OSWORLD_OPTIONS", '{"screen_size": "large"}')
-    with pytest.raises(UsageError, match=r"EXACT_OSWORLD_OPTIONS cannot be read: .*screen_size"):
+    with pytest.raises(UsageError, match=r"EXACT_OSWORLD_OPTIONS: screen_size is large: give a list"):
+        async with suite.environments(BrowserConfig()):
+            pass
+    monkeypatch.setenv("EXACT_OSWORLD_OPTIONS", '{"action_space": "elemnts"}')
+    with pytest.raises(UsageError, match=r"EXACT_OSWORLD_OPTIONS: action_space is elemnts: give one of .*elements"):
         async with suite.environments(BrowserConfig()):
             pass
     monkeypatch.setenv("EXACT_OSWORLD_OPTIONS", '{"setle_seconds": 5}')
@@ -119,16 +123,19 @@ def test_tasks_that_are_not_here_are_told_with_the_way_to_them(
     assert "set EXACT_OSWORLD to the folder" in capsys.readouterr().err
 
 
+ASKING_CODE = {"func": "compare_config", "result": {"type": "vscode_config", "path": "/home/user/a.txt", "dest": "a.txt"}}
+"""Evaluator that runs a command of Visual Studio Code."""
+
+
 async def test_a_program_that_a_task_needs_is_missed_before_anything_begins(suite: OSWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("exact.benchmarks.osworld.suite.check_parts", lambda: True)
     monkeypatch.setattr("exact.environments.desktop.account.installed", lambda program: program != "code")
-    chrome, code = suite.task("osworld/chrome/0a"), parse(item(id="0c", related_apps=["vs_code"]), "here").task("vs_code")
+    chrome, code = suite.task("osworld/chrome/0a"), parse(item(id="0c", evaluator=ASKING_CODE), "here").task("vs_code")
     check_environments((chrome,), Config())
     for tasks in ((chrome, code), (code, chrome)):
         with pytest.raises(UsageError, match=r"^task osworld/vs_code/0c\?seed=0 needs code, not installed: .*Visual Studio Code"):
             check_environments(tasks, Config())
-    impossible = parse(item(related_apps=["vs_code"], config=None, evaluator={"func": "infeasible"}), "here").task("vs_code")
-    check_environments((impossible,), Config())
+    check_environments((parse(item(related_apps=["os", "vscode"]), "here").task("multi_apps"),), Config())  # other editors do
 
 
 @pytest.mark.parametrize("policy", ["learned", "lexical"])
@@ -140,6 +147,19 @@ def test_an_agent_that_acts_on_elements_is_refused_without_them(suite: OSWorld, 
     suite.check_policy("llm")
     monkeypatch.setenv("EXACT_OSWORLD_OPTIONS", '{"action_space": "elements"}')
     suite.check_policy(policy)
+
+
+def test_a_folder_that_does_not_exist_is_said_not_to(suite: OSWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EXACT_OSWORLD", str(tmp_path / "nowhere"))
+    with pytest.raises(UsageError, match=r"there is no folder .*nowhere: name the folder evaluation_examples"):
+        suite.ids()
+
+
+def test_a_task_records_how_long_its_states_settle_before_they_are_judged(suite: OSWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "settle_seconds" not in suite.task("osworld/chrome/0a").private, "other providers judge at once"
+    monkeypatch.setenv("EXACT_OSWORLD_OPTIONS", '{"settle_seconds": 5}')
+    task = suite.task("osworld/chrome/0a")
+    assert task.private["settle_seconds"] == 5 and of(task).handed() == item()
 
 
 def test_the_offline_tasks_are_known_without_an_index(suite: OSWorld, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def test_the_reason_is_named() -> None:
     assert needs([{"type": "download", "parameters": {}}]).startswith("files of the internet")
     assert needs([{"type": "chrome_open_tabs", "parameters": {}}, {"type": "download", "parameters": {}}]).startswith("sites")
     assert needs([{"type": "login", "parameters": {}}]).startswith("an account")
-    assert needs(related_apps=["vs_code"]).startswith("Visual Studio Code")
+    assert needs(result="vscode_config").startswith("Visual Studio Code") and needs(related_apps=["vs_code"]) == HERE
     assert needs(func="compare_audios").startswith("the package librosa")
     assert needs(result="active_url_from_accessTree").startswith("sites")
 

@@ -44,7 +44,7 @@ from _moin.ways import WAYS
 from _ways import Ways, block
 from third_party import MOIN, PASSWORD, free_port, serves, site_files
 
-from exact.action import ActionSpace
+from exact.action import Action, ActionSpace
 from exact.benchmarks.open import open_environments
 from exact.benchmarks.own.files import read
 from exact.benchmarks.sites.suite import SERVER, TRAC, WAGTAIL, SiteSuite
@@ -138,6 +138,15 @@ class ChangedWay(SiteWay):
         back = last is not None and noticed(last.observation) is not None and last.action.name == "go_back"
         return msgspec.structs.replace(found, value=found.value / 2) if back else found
 
+    def _along(self, context: Context) -> tuple[int, int]:
+        """Count as `KnownWay` does. Of elements with one role and name each is right: lists may stand in another order."""
+        history = []
+        for taken in context.history:
+            right = self._right(context, super()._along(msgspec.structs.replace(context, history=tuple(history)))[0], taken.observation)
+            alike = right is not None and named(right, taken.observation) == named(taken.action, taken.observation)
+            history.append(msgspec.structs.replace(taken, action=right) if alike else taken)
+        return super()._along(msgspec.structs.replace(context, history=tuple(history)))
+
     def _plain(self, context: Context) -> Context:
         """Return a context with the old labels and without notices."""
         old = {new: name for name, new in self._place.words.items()}
@@ -152,6 +161,12 @@ class ChangedWay(SiteWay):
 def noticed(seen: Observation) -> str | None:
     """Return the id of a notice's link; None for another page."""
     return next((each.id for each in seen.elements if each.role == "link" and each.name == CONTINUE), None)
+
+
+def named(action: Action, seen: Observation) -> list[Any]:
+    """Return an action with the roles and names of its elements in place of their ids."""
+    known = {each.id: (each.role, each.name) for each in seen.elements}
+    return [action.name, *(known.get(each, each) if isinstance(each, str) else each for each in action.args)]
 
 
 def renamed(seen: Observation, old: Mapping[str, str]) -> Observation:

@@ -92,6 +92,11 @@ class Way(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return tuple((i, self._key(each)) for i, each in effects if each.is_write and each.reach not in _OWN)
 
     @property
+    def drafts(self) -> frozenset[WriteKey]:
+        """The requests that a page sent by itself a while after a step, such as a draft: when they come again is left open."""
+        return frozenset(self._key(each) for step in self.steps for each in step.effects if each.is_write and each.late)
+
+    @property
     def allowed(self) -> Counter[WriteKey]:
         """Number of times that each listed request may be sent."""
         return Counter(key for _, key in self.writes) if self.approved else Counter()

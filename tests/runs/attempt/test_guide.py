@@ -21,6 +21,7 @@ from exact.environments.toy.graph import ToyEdge, ToyGraph, ToyState
 from exact.environments.toy.known import chain, toy_task
 from exact.errors import UsageError
 from exact.library.rerun import approved, earlier_way, listed_writes
+from exact.observation import Observation
 from exact.runs.attempt.guide import Guide
 from exact.runs.journal import events as ev
 from exact.runs.journal.store import ResultLine
@@ -139,6 +140,29 @@ def test_a_second_request_is_refused_and_one_that_is_only_presumed_to_write_is_a
     state = SimpleNamespace(people=SimpleNamespace(granted=[asked]))
     reason = Guide(SimpleNamespace(state=state), way).grants(asked)  # type: ignore[arg-type]
     assert reason is None if not second else (reason or "").startswith(second)
+
+
+class AtTheLastStep(Guide):
+    """The guide of an attempt that stands before the last step of a way, on its page."""
+
+    position = 2  # type: ignore[assignment]
+
+    def _holds_typed(self, index: int, seen: Observation) -> bool:
+        return index == 2
+
+    def _seen_at(self, node: object) -> Observation:
+        return Observation(text="", fingerprint="")
+
+
+@pytest.mark.parametrize(("late", "asked"), [(True, False), (False, True)])
+def test_a_draft_may_come_at_any_later_step_and_another_request_only_with_its_own(late: bool, asked: bool) -> None:
+    sent = SideEffect(kind="request", method="POST", url="https://shop.test/draft", late=late)
+    steps = tuple(WayStep(action="go", observation="", fingerprint="", effects=(sent,) if number == 0 else ()) for number in range(3))
+    way = Way(run="one", instruction="Buy it.", approved=True, steps=steps)
+    tree = SimpleNamespace(tree=SimpleNamespace(root=None))
+    state = SimpleNamespace(people=SimpleNamespace(granted=[]), search=tree)
+    question = PersonQuestion(kind="write", text="", method="POST", url=sent.url)
+    assert (AtTheLastStep(SimpleNamespace(state=state), way).grants(question) is None) is asked  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("cut", [0.3, 0.5, 0.7, 0.9])

@@ -47,7 +47,7 @@ _UNSENT = "texts that were typed and not sent, and what only scripts knew, canno
 _BY_HAND = "what you did by hand and did not send cannot be had again"
 
 
-class Place(NamedTuple):
+class SessionPlace(NamedTuple):
     """The place where a session stands, by its journals: what leads there, and what was seen there last."""
 
     steps: Sequence[tuple[str, Observation]] = ()
@@ -82,7 +82,12 @@ class KeptEnvironments:
     """
 
     def __init__(
-        self, inner: EnvironmentFactory, start: Task, place: Callable[[], Place], person: Person, opened_again: Callable[[str, str], None]
+        self,
+        inner: EnvironmentFactory,
+        start: Task,
+        place: Callable[[], SessionPlace],
+        person: Person,
+        opened_again: Callable[[str, str], None],
     ) -> None:
         """Keep the live environment of a factory.
 
@@ -209,7 +214,7 @@ class KeptEnvironment:
             self.broken = True
             raise
 
-    async def return_to(self, place: Place) -> tuple[str, str]:
+    async def return_to(self, place: SessionPlace) -> tuple[str, str]:
         """Go from the session's start to a place. Return the address there, and what could not be had again; empty if nothing is known."""
         assert place.seen is not None
         self.moved, observation = True, await self.observe()
@@ -238,7 +243,7 @@ class KeptEnvironment:
                 observation = await self.observe() if transition.observation is None else transition.observation
         return observation
 
-    async def _goto(self, place: Place, observation: Observation) -> Observation:
+    async def _goto(self, place: SessionPlace, observation: Observation) -> Observation:
         """Open the page at which a session stood, unless its address was written to. Return what is seen."""
         assert place.seen is not None
         url, written = place.seen.url, {each.url.partition("#")[0] for each in place.effects if each.is_write}
@@ -353,7 +358,7 @@ class Course:
         seen = observations_before_steps(state, self._folder.blobs)
         return (action_label(step.action, then) for step, then in zip(state.live.carried_out, seen, strict=True) if not step.changed)
 
-    def place(self) -> Place:
+    def place(self) -> SessionPlace:
         """Return the place where the session stands."""
         steps, seen, blobs = list[tuple[str, Observation]](), None, self._folder.blobs
         states = [state for number in self.state.present.goals if (state := self.attempt(number)) is not None]
@@ -364,4 +369,4 @@ class Course:
                 at = at.parent
             seen = blobs.get_observation(at.observation) if at.observation else seen
         effects = [effect for state in states for step in state.live.committed for effect in step.effects]
-        return Place(steps, seen, effects, handed_over=self.state.present.handed_over > 0)
+        return SessionPlace(steps, seen, effects, handed_over=self.state.present.handed_over > 0)

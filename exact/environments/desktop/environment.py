@@ -20,7 +20,7 @@ from exact.environments.desktop.pyautogui import read_pyautogui
 from exact.environments.desktop.reach import DesktopContext
 from exact.environments.desktop.roles import SHOWING
 from exact.environments.desktop.screen import Screen, digest, png
-from exact.environments.desktop.session import STARTUP_LOG, STARTUP_SECONDS, Session
+from exact.environments.desktop.session import STARTUP_LOG, STARTUP_SECONDS, DesktopSession
 from exact.environments.desktop.settle import LATE, changes, reports, settle
 from exact.environments.desktop.setup import Setup, declared, failure
 from exact.environments.desktop.tree import DesktopTree, Seen
@@ -87,7 +87,7 @@ class Desktop:
 
     def _begin(self) -> None:
         """Start a fresh session."""
-        self._session = Session(*self._size, user=self._user)
+        self._session = DesktopSession(*self._size, user=self._user)
         try:
             self._session.start()
             os.environ.update({name: self._session.env[name] for name in ("DISPLAY", "XAUTHORITY")})

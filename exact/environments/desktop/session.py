@@ -48,7 +48,7 @@ def missing() -> list[str]:
     return [package for program, package in PROGRAMS.items() if not shutil.which(program)]
 
 
-class Session:
+class DesktopSession:
     """Processes and folders of one desktop. Not started until `start`."""
 
     def __init__(self, width: int, height: int, *, user: bool = False) -> None:

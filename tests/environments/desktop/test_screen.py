@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from exact.environments.desktop.screen import X_PROPERTY, Screen
-from exact.environments.desktop.session import Session
+from exact.environments.desktop.session import DesktopSession
 
 
 @pytest.fixture
 def screen(has_desktop: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Screen]:
-    session = Session(320, 240)
+    session = DesktopSession(320, 240)
     try:
         session.start()
         for name in ("DISPLAY", "XAUTHORITY"):

@@ -17,7 +17,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from exact.environments.desktop.session import Session
+from exact.environments.desktop.session import DesktopSession
 from exact.errors import ActionError
 
 _SECONDS = 120.0
@@ -74,7 +74,7 @@ class StepFaults:
 class Commands:
     """Runs commands in a session. Programs of pyautogui are carried out as input events, and are not run."""
 
-    def __init__(self, session: Session, perform: Callable[[str], None], faults: StepFaults) -> None:
+    def __init__(self, session: DesktopSession, perform: Callable[[str], None], faults: StepFaults) -> None:
         """`perform`: carries out a program of pyautogui. Raises ActionError if it holds anything else."""
         self._session, self._perform, self._faults = session, perform, faults
 

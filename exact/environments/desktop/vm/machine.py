@@ -18,7 +18,7 @@ from exact.environments.desktop.act import act_in_turn
 from exact.environments.desktop.pyautogui import read_pyautogui
 from exact.environments.desktop.reach import DesktopContext
 from exact.environments.desktop.screen import Screen, TopLevelWindow
-from exact.environments.desktop.session import Session
+from exact.environments.desktop.session import DesktopSession
 from exact.environments.desktop.settle import changes, settle
 from exact.environments.desktop.tree import DesktopTree, Seen
 from exact.environments.desktop.vm.commands import Commands, Json, StepFaults
@@ -68,7 +68,7 @@ Route = Callable[[VmRequest], VmReply]
 class Machine:
     """A desktop as `desktop_env` sees it. Its methods answer the requests; one at a time uses the display or the bus."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: DesktopSession) -> None:
         """Connect to the display and the bus of a session that has started. Raises EnvironmentFailure."""
         self._session = session
         self._screen, self._bus = Screen(), Accessibility(session.env["DBUS_SESSION_BUS_ADDRESS"])

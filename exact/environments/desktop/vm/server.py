@@ -12,7 +12,7 @@ from email.policy import HTTP
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from exact.environments.desktop.session import Session
+from exact.environments.desktop.session import DesktopSession
 from exact.environments.desktop.vm.commands import Json
 from exact.environments.desktop.vm.machine import Machine, VmReply, VmRequest, json_reply, text_reply
 from exact.errors import EnvironmentFailure
@@ -55,7 +55,7 @@ class VmServer:
         self.machine.close()
 
 
-def serve(session: Session, port: int = PORT) -> VmServer:
+def serve(session: DesktopSession, port: int = PORT) -> VmServer:
     """Serve a desktop to `desktop_env`. Raises EnvironmentFailure."""
     machine = Machine(session)
     try:

@@ -13,7 +13,7 @@ import pytest
 from exact.environments.desktop.accessibility import Silent
 from exact.environments.desktop.pyautogui import read_pyautogui
 from exact.environments.desktop.screen import TopLevelWindow
-from exact.environments.desktop.session import Session
+from exact.environments.desktop.session import DesktopSession
 from exact.environments.desktop.vm.commands import Commands, StepFaults
 from exact.environments.desktop.vm.document import Opening, titles
 from exact.environments.desktop.vm.machine import Machine, _up_to_openings
@@ -60,7 +60,7 @@ def test_a_step_that_an_agent_may_have_made_impossible_counts_in_a_set_up_alone(
 
 
 def test_a_step_of_a_set_up_whose_program_is_not_there_has_failed(tmp_path: Path) -> None:
-    faults, session = StepFaults(), cast("Session", SimpleNamespace(env=dict(os.environ), home=tmp_path))
+    faults, session = StepFaults(), cast("DesktopSession", SimpleNamespace(env=dict(os.environ), home=tmp_path))
     commands = Commands(session, lambda program: None, faults)
     for command in ("no-such-program now", "false"):
         done, status = commands.execute({"command": command, "shell": True})

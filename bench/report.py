@@ -76,11 +76,11 @@ const canvas = document.querySelector("canvas"), pen = canvas.getContext("2d");
 const most = Math.max(...places.map(p => p[1])) + 60, scale = Math.min(1, innerHeight / most);
 pen.scale(scale, scale);
 pen.beginPath();
-for (const [x, y, , px, py] of places) { pen.moveTo(px + 264, py); pen.lineTo(x, y); }
+for (const [x, y, , px, py] of places) { pen.moveTo(px + 216, py); pen.lineTo(x, y); }
 pen.stroke();
 pen.font = "12px sans-serif";
 for (const [x, y, text] of places) {
-  pen.fillStyle = "#eee"; pen.fillRect(x, y - 25, 264, 50);
+  pen.fillStyle = "#eee"; pen.fillRect(x, y - 25, 216, 50);
   pen.fillStyle = "#000"; pen.fillText(text, x + 8, y);
 }
 requestAnimationFrame(() => requestAnimationFrame(() => performance.mark("interactive")));

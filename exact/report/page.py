@@ -25,9 +25,11 @@ from exact.text import counted
 _VENDOR = ("selection", "dispatch", "timer", "ease", "color", "interpolate", "transition", "drag", "zoom", "hierarchy")
 _SCRIPTS = (
     "report.js", "theme.js", "fold.js", "diff.js", "panel.js", "items.js", "svg.js", "canvas.js", "tree.js", "minimap.js", "find.js",
-    "timeline.js", "main.js",
+    "timeline.js", "steps.js", "main.js",
 )  # fmt: skip
 _DARK = re.compile(r"@media \(prefers-color-scheme: dark\) \{\s*:root:not\(\[data-theme=\"light\"\]\) (\{.*?\})\s*\}", re.DOTALL)
+_COMMENT = re.compile(r"^[ ]*(?://.*|/\*\*[\s\S]*?\*/)\n", re.MULTILINE)
+"""Comment of our own scripts that takes whole lines."""
 _INERT = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
@@ -46,8 +48,9 @@ def page(report: Report, *, live: Mapping[str, object] | None = None) -> str:
 
 
 def fragments(report: Report) -> dict[str, str]:
-    """Return the parts of a page that are rendered here, in their present form: `head` and `below`."""
-    return {name: _environment().get_template(f"{name}.html.j2").render(report=report, head=report.head) for name in ("head", "below")}
+    """Return the parts of a page that are rendered here, in their present form: `head`, `steps` and `below`."""
+    parts = ("head", "steps", "below")
+    return {name: _environment().get_template(f"{name}.html.j2").render(report=report, head=report.head) for name in parts}
 
 
 def suite_page(found: RunComparison, *, live: bool = False) -> str:
@@ -96,7 +99,8 @@ def _digest(text: str) -> str:
 
 @cache
 def _file(name: str) -> str:
-    return files("exact.report").joinpath("html", name).read_text("utf-8").strip()
+    text = files("exact.report").joinpath("html", name).read_text("utf-8").strip()
+    return text if name.startswith("vendor/") else _COMMENT.sub("", text)
 
 
 @cache

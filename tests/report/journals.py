@@ -255,8 +255,11 @@ class Recorder:
             )
         )  # fmt: skip
 
-    def commit(self, *, otherwise: str = "") -> bool:
-        """Search, decide, do; `otherwise`: the page that the real environment shows instead. True if the episode goes on."""
+    def commit(self, *, otherwise: str = "", blocked: str = "") -> bool:
+        """Search, decide, do. Return True if the episode goes on.
+
+        otherwise: the page that the real environment shows instead. blocked: why its write is not sent.
+        """
         stopped = self.search()
         decision = self.state.search.algorithm.decide(self.state.search.tree)
         root, index = self.state.search.tree.root, decision.edges[0]
@@ -265,11 +268,19 @@ class Recorder:
         leads = otherwise or self.pages[root.id].moves[action.key]
         seen, child = self._seen(leads), root.edges[index].child
         agrees = None if child is None or child.blocked else child.fingerprint == seen.get("fingerprint", "")
-        paid = leads == "END"
-        effects = (SideEffect(kind="request", method="POST", url="http://shop.test/pay", status=201),) if paid else ()
+        effects = (SideEffect(kind="request", method="POST", url="http://shop.test/pay", status=201),) if leads == "END" else ()
+        if blocked:
+            effects = (SideEffect(kind="blocked", method="POST", url="http://shop.test/pay", write=False, detail=blocked),)
         self.write(
             ev.Committed(
-                step=len(self.state.live.committed), edge=index, action=action.key, agrees=agrees, effects=effects, seconds=0.3, **seen
+                step=len(self.state.live.committed),
+                edge=index,
+                action=action.key,
+                agrees=agrees,
+                effects=effects,
+                seconds=0.3,
+                info={"declined": blocked} if blocked else {},
+                **seen,
             )
         )
         if leads in self.environment:
@@ -305,6 +316,52 @@ def shop_run(
     while recorder.commit() and len(recorder.state.live.committed) < 6:
         pass
     recorder.end(score)
+    recorder.journal.close()
+    return run
+
+
+ANSWER = "Order 4711: two packs of green tea."
+
+
+def solved_run(folder: Path) -> RunFolder:
+    """Write a run that solves its task and answers."""
+    return _ended(folder, "the agent stopped", answer=ANSWER, score=Score(value=1.0, success=True))
+
+
+def failed_run(folder: Path) -> RunFolder:
+    """Write a run whose model no longer answers after two steps."""
+    reason = "http://localhost:8000/v1 does not answer (connection refused): is the model server running?"
+    return _ended(folder, "", steps=2, finished=ev.Finished(status="failed", reason=reason, missing="model"))
+
+
+def refused_run(folder: Path) -> RunFolder:
+    """Write a run in which a person does not let the last write out."""
+    return _ended(folder, "no action is left: every action was tried", steps=3, blocked="a person refused it")
+
+
+def long_run(folder: Path) -> RunFolder:
+    """Write a run with more steps than a screen has room for, which ends because no action is left in its budget."""
+    pages = Grown(lambda name: Page(name, (("3", "link", "Next"),), 0.5, "One of many pages.", {"click [3]": f"{name[:4]} {len(name)}+"}))
+    return _ended(folder, "the task's budget of 14 actions is used up", steps=14, pages=pages)
+
+
+def _ended(
+    folder: Path, reason: str, *, steps: int = 4, answer: str | None = None, score: Score | None = None, blocked: str = "",
+    finished: ev.Finished | None = None, pages: dict[str, Page] = SHOP,
+) -> RunFolder:  # fmt: skip
+    run, config = new_run(folder, "shop/tea?seed=1", iterations=12)
+    recorder = Recorder(run, run.manifest.tasks[0], config, pages)
+    recorder.begin()
+    for _ in range(steps):
+        recorder.commit()
+    if blocked:
+        recorder.commit(otherwise="basket2", blocked=blocked)
+    if finished is None:
+        recorder.write(ev.Ended(reason=reason, answer=answer))
+        recorder.write(ev.Judged(evaluation=Evaluation(value=0.8, rationale="Two packs of green tea.")))
+        if score is not None:
+            recorder.write(ev.Scored(score=score))
+    recorder.write(finished or ev.Finished(status="scored" if score else "judged", reason=reason))
     recorder.journal.close()
     return run
 

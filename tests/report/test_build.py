@@ -10,8 +10,7 @@ from PIL import Image
 
 from exact.errors import JournalError, UsageError
 from exact.report import build_index, build_report
-from exact.report.model.model import report
-from exact.report.model.nodes import pictures
+from exact.report.model.model import pictures, report
 from exact.runs.journal.store import Blobs, ResultLine, RunFolder
 from exact.task import Task
 from tests.report.journals import SHOP, Page, Recorder, grown_run, new_run, shop_run

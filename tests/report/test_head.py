@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import FloatRect, Page, expect
 
 from exact.report import build_report
 from exact.report.model.model import report
@@ -14,9 +14,10 @@ from exact.runs.journal.file import Journal
 from exact.runs.journal.store import RunFolder
 from exact.task import Score
 from tests.report.conftest import Show
-from tests.report.journals import SHOP, Recorder, new_run, shop_run
+from tests.report.journals import SHOP, Recorder, failed_run, long_run, new_run, refused_run, shop_run, solved_run
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
+DESKTOP = {"width": 1440, "height": 900}
 LAPTOP, TELEPHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 LONG = "the basket holds one pack of green tea, and the task asks for two of them. " * 12
 
@@ -62,11 +63,11 @@ async def top_of_tree(page: Page) -> float:
     return box["y"]
 
 
-async def test_an_empty_answer_is_said_to_be_empty_and_no_answer_is_not_mentioned(show: Show, tmp_path: Path) -> None:
+async def test_an_empty_answer_is_said_to_be_empty_and_no_answer_is_said_to_be_none(show: Show, tmp_path: Path) -> None:
     async with show(answered(tmp_path / "empty", "")) as page:
         await expect(page.locator("#head .answer")).to_have_text("Answer (empty)")
     async with show(answered(tmp_path / "none", None)) as page:
-        await expect(page.locator("#head .answer")).to_have_count(0)
+        await expect(page.locator("#head .answer")).to_have_text("No answer")
 
 
 async def test_an_evaluators_reason_takes_two_lines_and_unfolds_by_keyboard(show: Show, tmp_path: Path) -> None:
@@ -85,17 +86,106 @@ async def test_a_short_reason_has_nothing_to_unfold(show: Show, tmp_path: Path) 
         await expect(page.locator(".folded.reason.whole")).to_contain_text("one pack")
 
 
-@pytest.mark.parametrize(("viewport", "share"), [(LAPTOP, 0.33), (TELEPHONE, 0.45)])
-async def test_the_tree_is_on_the_first_screen_at_a_readable_size(
-    show: Show, tmp_path: Path, viewport: dict[str, int], share: float
-) -> None:
-    run = answered(tmp_path / "run", LONG, reason=LONG)
-    async with show(run, viewport=viewport) as page:
-        assert await top_of_tree(page) < share * viewport["height"]
+async def test_the_whole_tree_is_in_its_frame_at_a_readable_size(show: Show, tmp_path: Path) -> None:
+    async with show(answered(tmp_path / "run", LONG, reason=LONG), viewport=LAPTOP) as page:
         sizes = await page.eval_on_selector_all(".card .action.whole", "all => all.map(each => each.getBoundingClientRect().height)")
         assert sizes and min(sizes) >= 11
-        first = await page.locator("#item-0").bounding_box()
-        assert first and first["y"] + first["height"] < viewport["height"] and first["x"] >= 0
+        frame = await page.locator("#tree").bounding_box()
+        for card in await page.locator(".card .face").all():
+            assert frame and within(await card.bounding_box(), frame)
+
+
+def within(box: FloatRect | None, frame: FloatRect) -> bool:
+    """Return whether a box lies inside a frame, but for the thickness of a line."""
+    return box is not None and all(
+        frame[start] - 1 <= box[start] and box[start] + box[size] <= frame[start] + frame[size] + 1
+        for start, size in (("x", "width"), ("y", "height"))
+    )
+
+
+FIRST = {"outcome": ".ending", "answer": ".outcome .answer", "reason": ".sentence"}
+THEN = {"last step": "ol.steps > li:last-child", "cost": ".spent"}
+UNCHECKED = "No evaluator has checked the result."
+ADVICE = {"advice": ".way"}
+KINDS = {"solved": (solved_run, {}), "failed": (failed_run, ADVICE), "refused": (refused_run, ADVICE), "long": (long_run, {})}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_what_a_person_looks_for_first_is_in_the_first_view(show: Show, tmp_path: Path, kind: str) -> None:
+    written, advice = KINDS[kind]
+    async with show(written(tmp_path / "run"), viewport=DESKTOP, reduced_motion="reduce") as page:
+        for selector in (FIRST | THEN | advice).values():
+            assert within(await page.locator(selector).bounding_box(), screen(DESKTOP)), selector
+        column, last = await page.locator("#steps").bounding_box(), await page.locator(THEN["last step"]).bounding_box()
+        assert column and within(last, column)
+        await page.set_viewport_size(TELEPHONE)  # type: ignore[arg-type]
+        for selector in FIRST.values():
+            assert within(await page.locator(selector).bounding_box(), screen(TELEPHONE)), selector
+
+
+def screen(viewport: dict[str, int]) -> FloatRect:
+    return {"x": 0, "y": 0, "width": viewport["width"], "height": viewport["height"]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "headline", "sentence"),
+    [
+        ("solved", "Solved", "The evaluator found what the goal asks for: score 1.00."),
+        ("failed", "Failed", "The model did not answer, so there is no score."),
+        ("refused", "Blocked by safety", f"Safety did not let POST http://shop.test/pay out: a person refused it. {UNCHECKED}"),
+        ("long", "Not finished", f"No actions left: the limit is 14. {UNCHECKED}"),
+    ],
+)  # fmt: skip
+async def test_the_end_is_told_in_the_words_of_a_manager(tmp_path: Path, kind: str, headline: str, sentence: str) -> None:
+    run = KINDS[kind][0](tmp_path / "run")
+    head = report(run, run.manifest.tasks[0], screenshots=False).head
+    assert (head.headline, head.sentence) == (headline, sentence)
+
+
+async def test_arrow_keys_walk_the_steps_and_a_step_selects_its_state(show: Show, tmp_path: Path) -> None:
+    async with show(solved_run(tmp_path / "run"), viewport=DESKTOP, reduced_motion="reduce") as page:
+        await expect(page.locator("[aria-current=step] code")).to_have_text('click button "Pay"')
+        await page.keyboard.press("ArrowUp")
+        await page.keyboard.press("ArrowUp")
+        await expect(page.locator("[aria-current=step] code")).to_have_text('fill spinbutton "Quantity" "2"')
+        await expect(page.locator("#panel h2")).to_have_text('fill [8] spinbutton "Quantity" "2"')
+        assert page.url.endswith("#step=2") and await page.evaluate("view.selected.node.committed")
+        await page.keyboard.press("ArrowDown")
+        assert page.url.endswith("#step=3")
+
+
+async def test_a_link_to_a_step_opens_it(show: Show, tmp_path: Path) -> None:
+    async with show(solved_run(tmp_path / "run"), "#step=1", viewport=DESKTOP) as page:
+        await expect(page.locator("#panel h2")).to_have_text('click [4] link "Green tea"')
+
+
+async def test_an_alternative_says_why_it_lost(show: Show, tmp_path: Path) -> None:
+    async with show(solved_run(tmp_path / "run"), "#step=1", viewport=DESKTOP) as page:
+        lost = page.locator("#panel details", has_text="Alternatives").locator("tr", has_text="Black tea").locator(".lost")
+        await expect(lost).to_have_text("Rated 0.55 against 0.67.")
+        await expect(page.locator("#step-1 .rated")).to_have_text('Rated 0.67 against 0.55 for click link "Black tea" (most visits).')
+        await page.locator("#step-1 summary").click()
+        await page.locator("#step-1 li a", has_text="Black tea").click()
+        await expect(page.locator("#panel h2")).to_have_text('click [5] link "Black tea"')
+
+
+async def test_the_last_state_is_called_neither_committed_nor_failed_beside_it(show: Show, tmp_path: Path) -> None:
+    async with show(failed_run(tmp_path / "run"), "#node=2", viewport=DESKTOP) as page:
+        await page.evaluate("NODES.get(2).status = 'failed'; panelOf(NODES.get(2)); view.draw()")
+        await expect(page.locator("#panel header .tag")).to_have_text(["last state"])
+        assert "failed" not in str(await page.locator("#item-2").get_attribute("class"))
+
+
+async def test_a_telephone_shows_the_steps_and_the_tree_on_request(show: Show, tmp_path: Path) -> None:
+    async with show(solved_run(tmp_path / "run"), viewport=TELEPHONE, reduced_motion="reduce") as page:
+        await expect(page.locator("ol.steps > li")).to_have_count(4)
+        for later in ("#branches", "#panel"):
+            await expect(page.locator(later)).to_be_hidden()
+        await page.get_by_role("button", name="Show the search tree").click()
+        frame = await page.locator("#tree").bounding_box()
+        assert frame and within(await page.locator("#item-0 .face").bounding_box(), frame)
+        await page.locator("#step-2 a").first.click()
+        await expect(page.locator("#panel h2")).to_have_text('fill [8] spinbutton "Quantity" "2"')
 
 
 async def test_a_failure_after_the_answer_shows_both_and_one_way_on(show: Show, tmp_path: Path) -> None:

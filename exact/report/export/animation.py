@@ -9,7 +9,7 @@ from typing import NamedTuple
 from exact.errors import UsageError
 from exact.observation import Box
 from exact.report.model.data import Picture
-from exact.report.model.nodes import pictures
+from exact.report.model.model import pictures
 from exact.report.model.reading import Reading
 from exact.report.model.text import in_words
 

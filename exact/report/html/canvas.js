@@ -44,8 +44,9 @@ class CanvasPainter {
     const box = this.canvas.getBoundingClientRect();
     const [x, y] = this.view.transform.invert([event.clientX - box.left, event.clientY - box.top]);
     for (const place of this.places) {
-      if (Math.abs(y - place.x) > CARD.height / 2 || x < place.y || x > place.y + CARD.width + 14) continue;
-      if (x > place.y + CARD.width - 14 && (this.view.shown(place.data).length || this.view.folded.has(place.data.key))) this.view.fold(place.data);
+      const below = y - place.x - CARD.height / 2, beside = Math.abs(x - place.y - CARD.width / 2), knob = below > 0 && beside < 14;
+      if (below < -CARD.height || below > (knob ? 2 * CARD.knob : 0) || beside > CARD.width / 2) continue;
+      if (knob && (this.view.shown(place.data).length || this.view.folded.has(place.data.key))) this.view.fold(place.data);
       else this.view.select(place.data);
       return;
     }
@@ -69,15 +70,15 @@ class CanvasPainter {
   }
 
   linkAll(places, k) {
-    const { pen, paint } = this, half = (CARD.column - CARD.width) / 2;
+    const { pen, paint } = this, half = CARD.height / 2, middle = (CARD.row - CARD.height) / 2, at = CARD.width / 2;
     for (const kind of ["plain", "committed"]) {
       pen.beginPath();
       for (const place of places) {
         if (!place.parent || isCommitted(place.data.node) !== (kind === "committed")) continue;
-        const from = place.parent.y + CARD.width;
-        pen.moveTo(from, place.parent.x);
-        if (k < 0.3) pen.lineTo(place.y, place.x);
-        else pen.bezierCurveTo(from + half, place.parent.x, place.y - half, place.x, place.y, place.x);
+        const [from, to] = [place.parent.x + half, place.x - half];
+        pen.moveTo(place.parent.y + at, from);
+        if (k < 0.3) pen.lineTo(place.y + at, to);
+        else pen.bezierCurveTo(place.parent.y + at, from + middle, place.y + at, to - middle, place.y + at, to);
       }
       pen.strokeStyle = kind === "committed" ? paint.accent : paint.line;
       pen.lineWidth = Math.max(kind === "committed" ? 3 : 1.25, 0.8 / k);
@@ -121,7 +122,7 @@ class CanvasPainter {
     pen.restore();
     this.border(item, x, y);
     if (k > 0.45) this.text(item, x, y, tone, picture);
-    if (view.shown(item).length || view.folded.has(item.key)) this.knob(item, x + CARD.width, place.x);
+    if (view.shown(item).length || view.folded.has(item.key)) this.knob(item, x + CARD.width / 2, y + CARD.height + CARD.knob);
   }
 
   border(item, x, y) {
@@ -151,10 +152,10 @@ class CanvasPainter {
     pen.textAlign = "left";
     pen.font = "500 12.5px system-ui, sans-serif";
     pen.fillStyle = faint(item) ? paint.quiet : paint.ink;
-    pen.fillText(fitted(titleOf(item), CARD.width - CARD.value - 20 - right), x + CARD.value + 10, y + 20);
+    pen.fillText(fitted(labelOf(item), CARD.width - CARD.value - 20 - right), x + CARD.value + 10, y + 20);
     pen.font = "11px system-ui, sans-serif";
     pen.fillStyle = paint.quiet;
-    pen.fillText(statistics(item), x + CARD.value + 10, y + 38);
+    pen.fillText(cardFigures(item), x + CARD.value + 10, y + 38);
     pen.textAlign = "right";
     pen.font = "600 11px system-ui, sans-serif";
     if (!picture) pen.fillText(badge(item), x + CARD.width - 10, y + 38);

@@ -1,7 +1,7 @@
 "use strict";
 // What the tree shows: an item is a state, or an action that leads to none. And where each of them stands.
 
-const CARD = { width: 264, height: 50, value: 46, row: 60, column: 314, thumb: 78 };
+const CARD = { width: 216, height: 50, value: 42, row: 94, column: 232, thumb: 70, knob: 10 };
 const pen = document.createElement("canvas").getContext("2d");
 
 /** All items by key: `17` is a state, `17.2` the third action of state 17, which leads to no state. */
@@ -28,25 +28,34 @@ function itemsOf(nodes) {
 /** Committed before others, then by visits; what leads nowhere comes last. */
 const importance = item => (item.node?.committed ? 1e9 : item.node ? 1 : 0) + (item.choice?.visits ?? 0);
 
-/** Each state stands as high as there is room in its column, no higher than the one before it: the committed path, which comes
- * first, is one straight line, and the others follow below. */
+/** Depth goes downwards, as the steps do. Each state stands as far left as there is room in its row, no further left than the one
+ * before it: the committed path, which comes first, is one straight line, and the others follow beside it. x is down, y is right. */
 function layOut(root) {
   const free = [], stack = [[root, 0]];
   while (stack.length) {
     const [state, least] = stack.pop();
     const gap = free[state.depth] && state === state.parent.children[0] ? 0.35 : 0;
-    const row = Math.max(least, (free[state.depth] ?? 0) + gap);
-    free[state.depth] = row + 1;
-    [state.x, state.y] = [row * CARD.row, state.depth * CARD.column];
-    for (const child of (state.children ?? []).slice().reverse()) stack.push([child, row]);
+    const column = Math.max(least, (free[state.depth] ?? 0) + gap);
+    free[state.depth] = column + 1;
+    [state.x, state.y] = [state.depth * CARD.row, column * CARD.column];
+    for (const child of (state.children ?? []).slice().reverse()) stack.push([child, column]);
   }
 }
 
-const statusOf = item => (item.node ? item.node.status : item.choice.status) ?? (item.node ? "open" : "untried");
+/** Of a state of the committed path only its end is a status: that the search closed it since says nothing to a reader. */
+const statusOf = item => {
+  if (item.node && isCommitted(item.node) && item.node.status !== "terminal") return "open";
+  return (item.node ? item.node.status : item.choice.status) ?? (item.node ? "open" : "untried");
+};
 /** Whether an item is not the first outcome of its action: its figures are its own. */
 const isOther = item => ["unlike", "outcome"].includes(item.node?.status);
 const faint = item => !["open", "terminal", "outcome"].includes(statusOf(item)) && !isCommitted(item.node);
 const titleOf = item => item.choice?.words ?? "start";
+/** What stands on a card: without ids where elements have names; far away their names alone. */
+const labelOf = (item, far) => {
+  const names = far ? [...titleOf(item).matchAll(/"((?:[^"\\]|\\.)+)"/g)].map(found => found[1]) : [];
+  return names.length ? names.join(": ") : titleOf(item).replace(/\[[^\]]*\] (?=[\w-]+ ")/g, "");
+};
 const count = item => item.children.reduce((sum, child) => sum + 1 + count(child), 0);
 
 function meanOf(item) {
@@ -64,9 +73,15 @@ function rootMean() {
 function badge(item) {
   const status = statusOf(item);
   const words = [item.node?.pending && CLOCK.at == null && "in flight", writeOf(item.node) && "write",
-    status === "untried" ? "not tried" : STATUS[status]];
+    status === "untried" ? "not tried" : leftMean(item) ? "left the mean" : STATUS[status]];
   return words.filter(Boolean).join(" · ");
 }
+
+/** Whether exhaustion took an action's values out of the mean: Q is then its best continuation. */
+const leftMean = item => statusOf(item) === "exhausted" && (item.node?.reason ?? item.choice.reason ?? "").endsWith("best continuation");
+
+/** The figures of a card; beside a badge there is no room for P. */
+const cardFigures = item => (badge(item) ? statistics(item).replace(/ {3}P .*/, "") : statistics(item));
 
 function statistics(item) {
   const own = !item.choice || isOther(item);
@@ -86,7 +101,7 @@ const writeOf = node => {
 };
 
 const widths = new Map();
-/** Text cut to a width in pixels. */
+/** Text cut to a width in pixels, at 12.5 pixels a letter's height. */
 function fitted(text, width) {
   const key = `${width} ${text}`;
   if (widths.has(key)) return widths.get(key);

@@ -18,6 +18,7 @@ function take(patch) {
   }
   for (const [id, html] of Object.entries(patch.html)) written(id, html);
   redraw(new Set(patch.nodes.map(node => node.id)));
+  steps.refresh();
   gauge(patch);
 }
 
@@ -44,10 +45,11 @@ function written(id, html) {
   fold();
 }
 
-const opened = host => new Map([...host.querySelectorAll("details")].map(each => [each.querySelector("summary")?.textContent.replace(/\d+/g, "#"), each.open]));
+const named = each => `${each.closest("[id]").id} ${each.querySelector("summary")?.textContent.replace(/\d+/g, "#")}`;
+const opened = host => new Map([...host.querySelectorAll("details")].map(each => [named(each), each.open]));
 function reopen(host, open) {
   for (const each of host.querySelectorAll("details")) {
-    const was = open.get(each.querySelector("summary")?.textContent.replace(/\d+/g, "#"));
+    const was = open.get(named(each));
     if (was != null) each.open = was;
   }
 }
@@ -60,6 +62,7 @@ function redraw(changedIds) {
   [view.selected, view.cursor] = [again(view.selected), again(view.cursor)];
   if (find.field.value.trim()) view.found = new Set(find.keys = matches(items, find.field.value));
   view.draw();
+  if (view.fitted) view.fit();
   timeline.refresh();
   const { selected } = view;
   if (!changedIds.has((selected.node ?? selected.at).id)) return;

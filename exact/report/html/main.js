@@ -2,12 +2,14 @@
 // Wires tree, panel, search, timeline, address and keyboard together.
 
 const host = $("tree");
-let items = itemsOf(DATA.nodes);
+let items = itemsOf(DATA.nodes), begun = false, steps = null;
 
 const view = new TreeView(host, items, item => {
   panelOf(item.node, item.at, item.choice);
   $("panel").scrollTop = 0;
-  history.replaceState(null, "", `#node=${item.key}`);
+  if (begun) $("explorer").classList.add("chosen");
+  if (begun) history.replaceState(null, "", `#node=${item.key}`);
+  steps?.mark();
   $("said").textContent = `Selected: ${spoken(item)}`;
 });
 const minimap = new Minimap($("minimap"), view);
@@ -15,7 +17,8 @@ view.onMove = () => { if (view.placed) minimap.soon(); };
 
 /** The item that the address names, or null. */
 function linked() {
-  return items.get(/^#node=([\d.]+)$/.exec(location.hash)?.[1]) ?? null;
+  const [, kind, key] = /^#(node|step)=([\d.]+)$/.exec(location.hash) ?? [];
+  return (kind === "step" ? steps.item(Number(key)) : items.get(key)) ?? null;
 }
 
 addEventListener("hashchange", () => {
@@ -44,11 +47,14 @@ on("fit", () => view.fit());
 on("closer", () => view.go(view.zoom.scaleBy, 1.3));
 on("farther", () => view.go(view.zoom.scaleBy, 1 / 1.3));
 on("expand", () => { view.expand(); view.fit(); });
-on("committed", () => { view.onlyCommitted(); view.draw(); view.select(view.placed.has(view.selected.key) ? view.selected : items.get("0")); view.fit({ readable: true }); });
+on("committed", () => { view.onlyCommitted(); view.draw(); view.select(view.placed.has(view.selected.key) ? view.selected : items.get("0")); view.fit(); });
 on("keys", () => $("help").showModal());
 $("untried").addEventListener("change", event => { view.untried = event.target.checked; view.draw(); });
 
-view.open(linked() ?? items.get("0"));
+steps = new Steps($("steps"), view);
+begun = linked() != null;
+view.open(linked() ?? steps.last() ?? items.get("0"));
+begun = true;
 const find = new Find($("find"), view);
 const timeline = new Timeline(view);
 themed(() => { view.draw(); minimap.soon(); });

@@ -55,19 +55,21 @@ function favourite(node) {
 
 function describe(node) {
   const choice = choiceTo(node), parent = NODES.get(node.parent), next = favourite(node);
-  const own = shot(node, next?.boxes, next?.boxes ? `State ${node.id}; outlined: what ${next.words} acts on` : `State ${node.id}`);
+  const after = parent ? `After, state ${node.id}` : `State ${node.id}`, before = shot(parent, choice?.boxes, `Before, in state ${node.parent}`);
+  const own = shot(node, next?.boxes, next?.boxes ? `${after}; outlined: what ${next.words} acts on` : after);
   return [
     heading(node, choice, parent),
-    numbers(choice?.prior, choice ? standing(choice).visits : node.visits, choice ? standing(choice).value ?? node.mean : node.mean, node.value, !choice),
-    make("div", { class: "shots" }, shot(parent, choice?.boxes, `Before, in state ${node.parent}`), own),
-    choice?.rationale != null && section("Why it was proposed", true, prose(longText(choice.rationale))),
+    make("div", { class: "shots" }, before, own),
+    reasonOf(node, choice),
     markButton(node, () => panelOf(node)),
     commandsFor(node),
+    parent && proposals(parent, before, "Alternatives", true),
     parent?.observation != null && node.observation != null && changed(longText(parent.observation), longText(node.observation)),
+    numbers(choice?.prior, choice ? standing(choice).visits : node.visits, choice ? standing(choice).value ?? node.mean : node.mean, node.value, !choice),
     evaluationOf(node),
-    proposals(node, own),
+    proposals(node, own, "Next actions", !parent),
     (node.shown ?? []).map(shown),
-    node.observation != null && section("Observation", false, block(longText(node.observation))),
+    observed(node, parent),
     reached(node),
     outside(node),
     (node.failures ?? []).length > 0 && section("Failures", true, ...node.failures.map(prose)),
@@ -75,20 +77,35 @@ function describe(node) {
   ].flat().filter(Boolean);
 }
 
+/** Why the policy proposed it. The list of steps shows a short reason of a committed action. */
+function reasonOf(node, choice) {
+  const text = longText(choice?.rationale);
+  return text && !(node.committed && text.length <= 200) && section("Why it was proposed", true, prose(text));
+}
+
+/** What was seen in a state; where an end shows nothing, what was seen before it. */
+function observed(node, parent) {
+  const last = node.observation != null ? node : parent;
+  return last?.observation != null && section(last === node ? "Observation" : "Observation before it", false, block(longText(last.observation)));
+}
+
 function heading(node, choice, parent) {
+  const status = statusOf({ node }), step = steps?.number(String(node.id));
   const marks = [
-    node.committed && tag("committed", "good"), node.current && tag("last state"), node.pending && tag("in flight"),
-    STATUS[node.status] && tag(STATUS[node.status], node.status), writeOf(node) && tag(writeOf(node).what, "blocked"),
+    node.current ? tag("last state", "good") : node.committed && tag("committed", "good"), node.pending && tag("in flight"),
+    STATUS[status] && !node.current && tag(STATUS[status], status), writeOf(node) && tag(writeOf(node).what, "blocked"),
     (node.marks ?? []).length > 0 && tag(`the page ${node.marks.join(", ")}`, "failed"),
   ].filter(Boolean);
   return make("header", {},
-    make("p", { class: "quiet" }, `State ${node.id}, ${plural(node.depth, "action")} from the start`,
+    make("p", { class: "quiet" }, `State ${node.id}, ${step ? `step ${step}` : `${plural(node.depth, "action")} from the start`}`,
       parent ? make("span", {}, ", after ", toNode(parent.id)) : "", marks.length ? " " : "", marks),
     make("h2", { dir: "auto" }, choice ? make("code", {}, choice.words) : "The start"),
-    node.reason ? make("p", { class: "why", dir: "auto" }, `${node.reason}.`) : "",
+    node.reason ? make("p", { class: "why", dir: "auto" }, sentence(node.reason)) : "",
     node.note ? make("p", { class: "why", dir: "auto" }, node.note) : "",
     node.title || node.url ? make("p", { class: "quiet place", dir: "auto" }, [node.title, node.url].filter(Boolean).join(" · ")) : "");
 }
+
+const sentence = text => `${text[0].toUpperCase()}${text.slice(1)}.`;
 
 function numbers(prior, visits, mean, value, first) {
   const one = (name, meaning, text, kind) => make("div", { class: kind }, make("dt", { title: meaning }, name, make("small", {}, meaning)), make("dd", {}, text));
@@ -120,8 +137,20 @@ function disagreement(evaluation) {
 const argued = each => make("li", { class: each.side }, tag(each.side === "for" ? "for success" : "against it", each.side === "for" ? "good" : "failed"),
   make("small", { class: "inline" }, ` round ${(each.round ?? 0) + 1} `), prose(longText(each.text)));
 
-function proposals(node, own) {
-  const choices = node.choices ?? [];
+/** Why an action was not committed in a state: how it was rated when the other one was chosen. Its own end is told by its status. */
+function lost(choice, winner, at) {
+  const state = NODES.get(choice.child);
+  if (!winner || choice === winner || choice.reason) return "";
+  if (state && !["open", "terminal", "exhausted"].includes(state.status)) return sentence(state.reason);
+  const mine = standing(choice, at), best = standing(winner, at);
+  if (!mine.visits) return "Not tried.";
+  if (mine.value < best.value) return `Rated ${figure(mine.value)} against ${figure(best.value)}.`;
+  return `Visited ${plural(mine.visits, "time")} against ${best.visits}.`;
+}
+
+function proposals(node, own, title, open) {
+  const choices = node.choices ?? [], winner = choices.find(choice => NODES.get(choice.child)?.committed);
+  const at = CLOCK.at ?? NODES.get(winner?.child)?.stood ?? null;
   if (!choices.length) return null;
   const frame = own?.querySelector(".shot"), picture = pictureOf(node), usual = favourite(node)?.boxes;
   const rows = choices.map(choice => make("tr", {
@@ -129,11 +158,13 @@ function proposals(node, own) {
     mouseenter: () => frame && outline(frame, picture, choice.boxes), mouseleave: () => frame && outline(frame, picture, usual),
   },
   make("td", {}, make("code", { dir: "auto" }, choice.child != null ? make("a", { href: `#node=${choice.child}` }, choice.words) : choice.words),
-    choice.status ? make("span", {}, " ", tag(STATUS[choice.status] ?? choice.status, choice.status)) : "",
-    choice.reason ? make("small", { dir: "auto" }, choice.reason) : "",
-    choice.rationale != null ? make("small", { dir: "auto" }, longText(choice.rationale)) : ""),
-  ...[figure(choice.prior), String(choice.visits), figure(choice.value)].map(text => make("td", { class: "n" }, text))));
-  return section(`Proposals (${choices.length})`, true, table(["Action", "P", "N", "Q"], rows));
+    choice.status && choice !== winner ? make("span", {}, " ", tag(STATUS[choice.status] ?? choice.status, choice.status)) : "",
+    choice === winner ? make("span", {}, " ", tag("chosen", "good")) : "",
+    choice.reason && choice !== winner ? make("small", { dir: "auto" }, sentence(choice.reason)) : "",
+    make("small", { class: "lost", dir: "auto" }, lost(choice, winner, at)),
+    choice !== winner && choice.rationale != null ? make("small", { dir: "auto" }, longText(choice.rationale)) : ""),
+  ...[figure(choice.prior), String(standing(choice, at).visits), figure(standing(choice, at).value)].map(text => make("td", { class: "n" }, text))));
+  return section(`${title} (${choices.length})`, open, table(["Action", "P", "N", "Q"], rows));
 }
 
 function shown(part) {
@@ -169,7 +200,7 @@ function outside(node) {
   const rows = traces.map(trace => make("tr", { class: trace.write ? "sent" : null }, ...[
     trace.phase, trace.what, [trace.method, trace.url, trace.detail].filter(Boolean).join(" "), String(trace.status || "–"),
   ].map((text, place) => make("td", { class: place === 3 ? "n" : null, dir: "auto" }, text))));
-  return section(`Side effects (${traces.length})`, true, table(["When", "What", "Request", "#"], rows));
+  return section(`Requests and other side effects (${traces.length})`, true, table(["When", "What", "Request", "#"], rows));
 }
 
 function calls(node) {
@@ -183,13 +214,14 @@ function calls(node) {
 
 /** An action that leads to no state: refused, failed, or not tried. */
 function describeAction(node, choice) {
+  const before = shot(node, choice.boxes, `State ${node.id}; outlined: what ${choice.words} acts on`);
   return [
     make("header", {}, make("p", { class: "quiet" }, "An action in ", toNode(node.id), " ", tag(STATUS[choice.status] ?? "not tried", choice.status ?? "")),
       make("h2", { dir: "auto" }, make("code", {}, choice.words)), choice.reason ? make("p", { class: "why", dir: "auto" }, choice.reason) : ""),
-    numbers(choice.prior, choice.visits, choice.value, null),
-    make("div", { class: "shots" }, shot(node, choice.boxes, `State ${node.id}; outlined: what ${choice.words} acts on`)),
-    markButton(node, () => panelOf(null, node, choice)),
+    make("div", { class: "shots" }, before),
     choice.rationale != null && section("Why it was proposed", true, prose(longText(choice.rationale))),
+    markButton(node, () => panelOf(null, node, choice)),
+    proposals(node, before, "Alternatives", true),
   ].filter(Boolean);
 }
 

@@ -53,17 +53,17 @@ function choiceTo(node) {
   return parent?.choices?.[node.via] ?? null;
 }
 
-/** N and Q of a choice at the time that is shown. */
-function standing(choice) {
-  if (CLOCK.at == null) return { visits: choice?.visits ?? 0, value: choice?.value ?? null };
+/** N and Q of a choice at an iteration, by default the one that is shown; null: the end. */
+function standing(choice, at = CLOCK.at) {
+  if (at == null) return { visits: choice?.visits ?? 0, value: choice?.value ?? null };
   const grew = choice?.grew ?? [];
   let low = 0, high = grew.length / 3;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (grew[3 * middle] <= CLOCK.at) low = middle + 1;
+    if (grew[3 * middle] <= at) low = middle + 1;
     else high = middle;
   }
-  return low ? { visits: grew[3 * low - 2], value: grew[3 * low - 1] / 1000 } : { visits: 0, value: null };
+  return low ? { visits: grew[3 * low - 2], value: grew[3 * low - 1] / 10_000 } : { visits: 0, value: null };
 }
 
 const isThere = node => CLOCK.at == null || node.id === 0 || node.iteration < CLOCK.at;

@@ -2,6 +2,8 @@
 // The tree: which items are shown, which one is selected, and where the reader looks. A painter draws it.
 
 class TreeView {
+  /** So many paths at most are all shown at first; of more the committed one, with what was considered on it. */
+  static wide = 12;
   /** So many cards at most are drawn as elements, of which each has about ten; more on a canvas. */
   static most = 400;
 
@@ -19,9 +21,9 @@ class TreeView {
     const focused = () => document.activeElement === host;
     this.zoom = d3.zoom().scaleExtent([0.02, 8])
       .filter(event => (event.type === "wheel" ? event.ctrlKey || event.metaKey || focused() : !event.button))
-      .on("zoom", event => { this.transform = event.transform; this.painter?.moved(this.transform); this.onMove(); });
+      .on("zoom", event => { this.transform = event.transform; this.fitted = false; this.painter?.moved(this.transform); this.onMove(); });
     this.area = d3.select(host).call(this.zoom).on("dblclick.zoom", null);
-    new ResizeObserver(() => { this.painter?.moved(this.transform); this.onMove(); }).observe(host);
+    new ResizeObserver(() => { if (this.fitted) this.fit(); this.painter?.moved(this.transform); this.onMove(); }).observe(host);
   }
 
   shown(item) {
@@ -61,17 +63,14 @@ class TreeView {
 
   size() { return { width: this.host.clientWidth, height: this.host.clientHeight }; }
 
-  /** The first view: all of it, or the committed path with what was considered on it where all would not be seen. */
+  /** The first view, as a whole. */
   open(item) {
     this.cursor = this.selected = item;
-    const rows = d3.hierarchy(this.items.get("0"), each => this.shown(each)).count().value;
-    if (rows * CARD.row > 1.25 * this.size().height) this.onlyCommitted();
+    const leaves = d3.hierarchy(this.items.get("0"), each => this.shown(each)).count().value;
+    if (leaves > TreeView.wide) this.onlyCommitted();
     this.select(item);
-    this.fit({ readable: true });
+    this.fit();
   }
-
-  /** The smallest scale at which cards can be read. */
-  readable() { return this.size().width < 600 ? 0.9 : 1; }
 
   select(item, { reveal = false } = {}) {
     this.cursor = this.selected = item;
@@ -100,11 +99,11 @@ class TreeView {
   /** Move the cursor: along the branch, or among the states of one depth. */
   move(key) {
     const place = this.placed.get(this.cursor.key) ?? this.placed.get("0");
-    const level = [...this.placed.values()].filter(other => other.depth === place.depth).sort((a, b) => a.x - b.x);
-    if (key === "ArrowRight" && this.folded.has(this.cursor.key)) return this.fold(this.cursor);
+    const level = [...this.placed.values()].filter(other => other.depth === place.depth).sort((a, b) => a.y - b.y);
+    if (key === "ArrowDown" && this.folded.has(this.cursor.key)) return this.fold(this.cursor);
     const next = {
-      ArrowLeft: place.parent, ArrowRight: place.children?.[0], Home: this.placed.get("0"), End: this.placed.get(lastCommitted()),
-      ArrowUp: level[level.indexOf(place) - 1], ArrowDown: level[level.indexOf(place) + 1],
+      ArrowUp: place.parent, ArrowDown: place.children?.[0], Home: this.placed.get("0"), End: this.placed.get(lastCommitted()),
+      ArrowLeft: level[level.indexOf(place) - 1], ArrowRight: level[level.indexOf(place) + 1],
     }[key];
     if (!next) return undefined;
     this.cursor = next.data;
@@ -123,14 +122,15 @@ class TreeView {
     if (dx || dy) this.go(this.zoom.translateBy, dx / now.k, dy / now.k);
   }
 
-  /** The whole tree; where it could not be read, its upper left part, moved to show the selected state. */
-  fit({ readable = false } = {}) {
+  /** The whole tree in its frame, and again when the frame changes, until the reader moves it. */
+  fit() {
     const { width, height } = this.size(), { top, bottom, right } = this.extent();
-    const whole = Math.min(1, (width - 32) / right, (height - 16) / (bottom - top));
-    const scale = readable ? Math.max(whole, this.readable()) : whole, kept = whole === scale;
-    const y = Math.max(24, (kept ? height - (bottom - top) * scale : 0) / 2) - top * scale;
-    this.area.call(this.zoom.transform, d3.zoomIdentity.translate(kept ? (width - right * scale) / 2 : 16, y).scale(scale));
-    if (!kept) this.reveal(this.selected);
+    this.fitted = true;
+    if (!width || !height) return;
+    const scale = Math.min(1, (width - 24) / right, (height - 16) / (bottom - top));
+    const [x, y] = [(width - right * scale) / 2, (height - (bottom - top) * scale) / 2 - top * scale];
+    this.area.call(this.zoom.transform, d3.zoomIdentity.translate(x, y).scale(scale));
+    this.fitted = true;
   }
 
   /** What the tree covers, in its own units. */

@@ -12,15 +12,14 @@ from exact.config import load_recorded
 from exact.errors import JournalError
 from exact.report.model import data
 from exact.report.model.head import head, people
-from exact.report.model.model import caps, marks
-from exact.report.model.nodes import coded, reflection_record, remembered, state
+from exact.report.model.model import caps, coded, marks, page_of
+from exact.report.model.nodes import reflection_record, remembered, state
 from exact.report.model.reading import Reading
-from exact.report.model.routes import outside, steps, trouble
+from exact.report.model.routes import steps, trouble
 from exact.report.model.text import Texts, in_words
 from exact.report.page import fragments
 from exact.runs.journal.store import RunFolder
 from exact.task import Task
-from exact.untrusted import open_picture
 
 LONGEST = 200_000
 """Maximum length of one text in the live view, in characters."""
@@ -68,7 +67,6 @@ class Follower:
             remembered=remembered(reading, top.headline),
             nodes=tree,
             steps=committed,
-            traces=outside(reading, tree),
             people=people(reading),
             trouble=trouble(reading),
             reflections=tuple(reflection_record(reflected.reflection) for reflected in reading.state.live.reflected),
@@ -166,10 +164,10 @@ class Follower:
     def _outline(self) -> data.Report:
         """Return the data of the page's written parts."""
         reading, committed = self._reading, steps(self._reading)
-        tree, top = tuple(self._states.values()), head(reading, self.task, committed)
+        top = head(reading, self.task, committed)
         return data.Report(
             head=top, remembered=remembered(reading, top.headline), nodes=(), steps=committed,
-            traces=outside(reading, tree), people=people(reading), trouble=trouble(reading),
+            people=people(reading), trouble=trouble(reading),
             reflections=tuple(reflection_record(reflected.reflection) for reflected in reading.state.live.reflected),
             timeline=(), limits={}, marks={}, texts=(), pictures={},
         )  # fmt: skip
@@ -179,7 +177,7 @@ class Follower:
         if not name or name in self._pictures:
             return
         try:
-            with open_picture(self.run.blobs.get(name)) as image:
-                self._pictures[name] = data.Picture(src=f"picture/{name}", width=image.width, height=image.height)
+            shown = page_of(self.run.blobs.get(name))
+            self._pictures[name] = data.Picture(src=f"picture/{name}", width=shown.width, height=shown.height)
         except (JournalError, UnidentifiedImageError, OSError):
             return

@@ -71,8 +71,6 @@ class WrongStep(ReportPart, frozen=True, kw_only=True):
     """Committed step at which an attempt went wrong, as far as its journal shows."""
 
     step: int
-    node: int
-    words: str
     why: str
 
 
@@ -84,21 +82,20 @@ class Head(ReportPart, frozen=True, kw_only=True):
     agent: str
     ending: Ending
     headline: str
-    """`Solved`, `Judged 0.84`, ..."""
     sentence: str
-    """Sentence that says who found the outcome, with the reason why the attempt stopped if that is short."""
+    """Why the attempt ended, and who found the outcome."""
     brief: str = ""
-    """Actions, model calls, money and time in one line."""
+    """Actions, time and money in one line."""
     answer: str | None = None
     """Answer of the attempt; None if it gave none."""
     reason: str = ""
     """Reason that the evaluator gave."""
     stopped: str = ""
-    """Reason why the attempt stopped, if it is long or a failure."""
+    """Cause of a failure, as it was recorded."""
     began: bool = True
     """Flag: the start of the task was reached. If it was not, there is nothing to show but the reason."""
-    way_on: Literal["", "resume", "new run"] = ""
-    """Way to continue after a failure, once its cause is fixed."""
+    way_on: Literal["", "resume", "new run", "allow"] = ""
+    """Way to continue after a failure, once its cause is fixed, or after a write that was blocked."""
     labels: tuple[str, ...] = ()
     """Labels that a reader needs before any number: `built-in agent, not a language model`, `oracle values`."""
     facts: tuple[Fact, ...] = ()
@@ -108,17 +105,17 @@ class Head(ReportPart, frozen=True, kw_only=True):
     health: tuple[str, ...] = ()
     """Signs that the search could not help."""
     committed: tuple[Write, ...] = ()
-    """Writes of committed actions that left the sandbox."""
     simulated: tuple[Write, ...] = ()
-    """Writes of the search that left the sandbox."""
+    """Writes that left the sandbox: of committed actions, and of the search."""
     contained: tuple[Write, ...] = ()
     """Writes that stayed in the sandbox, or were answered from recorded traffic."""
     blocked: tuple[Write, ...] = ()
-    """Writes of the search that were blocked."""
+    refused: tuple[Write, ...] = ()
+    """Writes that were blocked: of the search, and of committed actions."""
     outside: int = 0
     """Number of writes that were sent to a server outside."""
     unknown: bool = False
-    """Flag: the journal does not record of every write whether it left the sandbox."""
+    """Flag: for some writes the journal does not record whether they left the sandbox."""
     costs: tuple[Cost, ...] = ()
     waste: tuple[str, ...] = ()
     """Sentences about results that were paid for and not used."""
@@ -182,7 +179,7 @@ class ProposedAction(ReportPart, frozen=True, kw_only=True):
     boxes: tuple[Box, ...] = ()
     """Boxes of the elements that it names, in pixels of the state's picture."""
     grew: tuple[int, ...] = ()
-    """Iteration, N and 1,000 Q, repeated: how its figures grew."""
+    """Iteration, N and 10,000 Q, repeated: how its figures grew."""
 
 
 class ArrivalRoute(ReportPart, frozen=True, kw_only=True):
@@ -227,7 +224,6 @@ class RecalledReflection(ReportPart, frozen=True, kw_only=True):
     nodes: tuple[int, ...]
     """States in which it was shown."""
     ending: str
-    """Outcome of the attempt."""
 
 
 class PromptTurn(ReportPart, frozen=True, kw_only=True):
@@ -305,10 +301,11 @@ class ComparedAction(ReportPart, frozen=True, kw_only=True):
     """Statistics of one action at a decision."""
 
     words: str
-    prior: float
     visits: int
     value: float | None
     chosen: bool = False
+    child: int | None = None
+    """TreeState to which the search saw it lead."""
 
 
 class CommittedStep(ReportPart, frozen=True, kw_only=True):
@@ -320,8 +317,17 @@ class CommittedStep(ReportPart, frozen=True, kw_only=True):
     child: int | None
     """TreeState that it led to; None if the action was refused or its result is not journalled."""
     words: str
-    reason: str
-    stopped: str
+    name: str
+    """The words without the ids of elements."""
+    key: str
+    """Place in the tree: a state, or `state.action` for an action that leads to none."""
+    rationale: str
+    """Reason that the policy gave for proposing it."""
+    why: str
+    """Reason why it was chosen among the alternatives."""
+    seconds: float
+    money: float
+    """US dollars of model calls since the decision before it, as `seconds` since the commit before it."""
     value: float | None
     """Q at the decision."""
     came: float | None
@@ -377,8 +383,6 @@ class Report(ReportPart, frozen=True, kw_only=True):
     head: Head
     nodes: tuple[TreeState, ...]
     steps: tuple[CommittedStep, ...]
-    traces: tuple[Trace, ...]
-    """Writes that were sent, and everything that was blocked."""
     trouble: tuple[tuple[int, str, int], ...]
     """Failures and drifts: node, reason, count."""
     reflections: tuple[ReflectionRecord, ...]

@@ -7,6 +7,7 @@ The part that people took in an attempt, for its report.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Literal
 
@@ -14,7 +15,7 @@ from exact.config import Config
 from exact.config.agents import VALUES
 from exact.report.model import data
 from exact.report.model.reading import Reading
-from exact.report.model.routes import lines, travel, writes, wrong
+from exact.report.model.routes import lines, travel, withheld, writes, wrong
 from exact.report.model.text import LABEL, LINE, one_line
 from exact.runs.attempt.ending import final_answer
 from exact.runs.journal import events as ev
@@ -23,8 +24,6 @@ from exact.search.inspect.health import Symptom, health
 from exact.task import Task
 from exact.text import counted, inert
 
-BRIEF = 80
-"""Maximum length of a reason that is part of a sentence, in characters."""
 ANSWER = 20_000
 """Maximum length of an answer or an evaluator's reason, in characters."""
 _JUDGES = {
@@ -38,12 +37,11 @@ _JUDGES = {
 
 def head(reading: Reading, task: Task, committed: tuple[data.CommittedStep, ...] = (), *, oracle: bool = False) -> data.Head:
     """Return the head of a report. `committed`: its steps. `oracle`: whether the values came from the benchmark's score."""
-    ending, headline, sentence = _ending(reading)
-    stopped = one_line(_stopped(reading), 4 * LINE)
-    if stopped and len(stopped) <= BRIEF and ending != "failed":
-        sentence, stopped = f"{sentence} Why it stopped: {stopped}.", ""
-    config, state = reading.config, reading.state
-    sent, answer = writes(reading), state.live.ended.answer if state.live.ended else final_answer(state)
+    config, state, sent = reading.config, reading.state, writes(reading)
+    last = reading.steps[-1][1] if reading.steps else None
+    refused = sent.refused[-1] if last is not None and withheld(last) else None
+    ending, headline, sentence = _ending(reading, refused)
+    answer = state.live.ended.answer if state.live.ended else final_answer(state)
     return data.Head(
         task=one_line(task.id),
         instruction=inert(state.live.instruction or task.instruction or "(the environment has not stated its goal)", 4 * LINE),
@@ -54,9 +52,9 @@ def head(reading: Reading, task: Task, committed: tuple[data.CommittedStep, ...]
         brief=_brief(reading),
         answer=None if answer is None else inert(answer.strip(), ANSWER),
         reason=inert(state.live.scored.score.reason.strip(), ANSWER) if state.live.scored else "",
-        stopped=stopped,
+        stopped=one_line(state.finished.reason, 4 * LINE) if ending == "failed" and state.finished else "",
         began=state.live.started or state.finished is None,
-        way_on=_way_on(reading),
+        way_on=_way_on(reading, refused),
         labels=_labels(config, oracle or str(config.value.kind) == "oracle"),
         facts=_facts(reading),
         setting=_setting(reading),
@@ -66,6 +64,7 @@ def head(reading: Reading, task: Task, committed: tuple[data.CommittedStep, ...]
         simulated=sent.simulated,
         contained=sent.contained,
         blocked=sent.blocked,
+        refused=sent.refused,
         outside=sent.outside,
         unknown=sent.unknown,
         costs=costs(reading),
@@ -81,57 +80,84 @@ def _health(reading: Reading) -> tuple[Symptom, ...]:
     return health(reading.state.search.tree, steps=len(reading.state.search.acted), replayed=replayed, unsettled=unsettled)
 
 
-def _ending(reading: Reading) -> tuple[data.Ending, str, str]:
-    """Return how the attempt ended, a headline for it, and who found that."""
+_CAUSES = {
+    "the agent stopped": "The agent said that it was done",
+    "the episode ended": "The site ended the task",
+    "stopped by a viewer": "A person stopped it",
+    "no action is left": "No action was left to try",
+    "the agent's answers cannot be parsed": "The model's answers could not be read",
+}
+"""Reasons for an end, by the beginning of the recorded ones."""
+_KINDS = {"calls": "model calls", "seconds": "time", "transitions": "steps"}
+"""Kinds of budget in the words of a reader."""
+_LIMIT = re.compile(r"the (?:task|attempt)'s budget of (\S+) (\w+) ")
+_BROKEN = {
+    "model": "The model did not answer",
+    "environment": "The browser or the site did not answer",
+    "judge": "The model that gives the score did not answer",
+    "part": "A part of the agent raised an error",
+    "commit": "A crash left open whether an action was carried out",
+}
+"""Causes of a failure, by the missing part."""
+
+
+def _ending(reading: Reading, refused: data.Write | None) -> tuple[data.Ending, str, str]:
+    """Return how the attempt ended, a headline for it, and why, as a reader without knowledge of search understands it."""
     state = reading.state
     if state.live.scored is not None:
         score = state.live.scored.score
-        raw = "" if score.raw is None else f" (raw {score.raw:g})"
-        said = f"The evaluator gave {score.value:.2f}{raw}.{_own_view(reading)}"
-        return ("solved", "Solved", said) if score.success else ("unsolved", "Not solved", said)
+        given = f"{score.value:.2f}" + ("" if score.raw is None else f" (raw {score.raw:g})")
+        if score.success:
+            return "solved", "Solved", f"The evaluator found what the goal asks for: score {given}."
+        said = f"The evaluator did not find what the goal asks for: score {given}."
+        return "unsolved", "Not solved", f"{_cause(reading, refused)} {said}"
     if state.finished is None and state.people.paused:
         return "unfinished", "Paused", f"A viewer paused it after {state.spending.elapsed:.1f} s."
     if state.finished is None:
         return "unfinished", "Unfinished", f"The journal ends after {state.spending.elapsed:.1f} s, before the attempt ended."
     match state.finished.status:
         case "judged":
-            own = ""
-            if state.live.judged and reading.config.value.kind != "constant":
-                own = f" The agent's own estimate is {state.live.judged.evaluation.value:.2f}, by {judge(reading.config)}."
-            return "judged", _unchecked(state), f"No evaluator has checked it.{own}"
+            headline = "Blocked by safety" if refused else _unchecked(state)
+            return "stopped" if refused else "judged", headline, f"{_cause(reading, refused)} No evaluator has checked the result."
         case "needs_user":
-            return (
-                "stopped",
-                "Needs a person",
-                f"The page wants what only a person can do, so there is no score: {state.finished.reason}.",
-            )
+            wanted = state.finished.reason.partition(": ")[2] or state.finished.reason
+            return "stopped", "Needs a person", f"The page wants what only a person can do, so there is no score: {wanted}."
         case "failed" if not state.live.started:
             return "failed", "Did not begin", "The start of the task was not reached, so nothing was searched and nothing was done."
         case "failed":
-            return "failed", "Failed", "The infrastructure failed, so there is no score."
-    return "stopped", "Stopped", "The attempt was stopped before its end, so there is no score."
+            return "failed", "Failed", f"{_BROKEN.get(state.finished.missing, 'The infrastructure failed')}, so there is no score."
+    return "stopped", "Stopped", "The attempt was interrupted before its end, so there is no score."
 
 
 def _unchecked(state: AttemptState) -> str:
     """Return the headline of an attempt that no evaluator checks."""
     if state.live.ended is not None and state.live.ended.answer is not None:
-        return "The agent says that it is done"
+        return "Done, unchecked"
     return "Ended" if state.search.tree.root.terminated else "Not finished"
 
 
-def _stopped(reading: Reading) -> str:
-    """Return the reason why the attempt stopped: the failure, or the reason why no further action was committed."""
-    state = reading.state
-    if state.finished is not None and state.finished.status == "failed":
-        return state.finished.reason
-    return state.live.ended.reason if state.live.ended else state.finished.reason if state.finished else ""
+def _cause(reading: Reading, refused: data.Write | None) -> str:
+    """Return why no further action was committed, as a sentence."""
+    if refused is not None:
+        return f"Safety did not let {refused.request} out: {refused.fate.partition(': ')[2]}"
+    ended = reading.state.live.ended
+    recorded = ended.reason if ended else reading.state.finished.reason if reading.state.finished else ""
+    cause = next((words for reason, words in _CAUSES.items() if recorded.startswith(reason)), one_line(recorded[:1].upper() + recorded[1:]))
+    if (limit := _LIMIT.match(recorded)) is not None:
+        kind = _KINDS.get(limit[2], limit[2])
+        amount = f"${limit[1]}" if kind == "money" else f"{limit[1]} s" if kind == "time" else limit[1]
+        cause = f"No {kind} left: the limit is {amount}"
+    if reading.state.people.touched:
+        cause += "; a person took part"
+    return f"{cause}."
 
 
-def _way_on(reading: Reading) -> Literal["", "resume", "new run"]:
+def _way_on(reading: Reading, refused: data.Write | None) -> Literal["", "resume", "new run", "allow"]:
     finished = reading.state.finished
-    if finished is None or finished.status != "failed":
-        return ""
-    return "resume" if finished.resumable else "new run"
+    if finished is not None and finished.status == "failed":
+        return "resume" if finished.resumable else "new run"
+    solved = reading.state.live.scored is not None and reading.state.live.scored.score.success
+    return "allow" if refused and finished is not None and not solved else ""
 
 
 def _brief(reading: Reading) -> str:
@@ -139,16 +165,10 @@ def _brief(reading: Reading) -> str:
     state, spent = reading.state, reading.state.spending.task.spent
     if not state.live.started:
         return ""
-    calls = int(spent.get("calls", 0))
-    took = [counted(int(spent.get("actions", 0)), "action")]
-    if calls:
-        took += [counted(calls, "model call"), _money(spent.get("money", 0.0), state.spending.cost_known, calls)]
-    return ", ".join([*took, duration(state.spending.elapsed)])
-
-
-def _own_view(reading: Reading) -> str:
-    judged = reading.state.live.judged
-    return f" The agent's own evaluation was {judged.evaluation.value:.2f}." if judged else ""
+    actions, limit, calls = int(spent.get("actions", 0)), reading.config.limits.actions, int(spent.get("calls", 0))
+    took = counted(actions, "action") if limit is None else f"{actions} of {counted(limit, 'action')}"
+    money = _money(spent.get("money", 0.0), state.spending.cost_known) if calls else "$0"
+    return " · ".join((took, duration(state.spending.elapsed), money))
 
 
 def judge(config: Config) -> str:
@@ -177,23 +197,18 @@ def _facts(reading: Reading) -> tuple[data.Fact, ...]:
     usage = [called.usage for called in state.spending.calls.values()]
     tokens = f"{sum(u.input_tokens for u in usage):,} tokens in, {sum(u.output_tokens for u in usage):,} out" if usage else ""
     replayed = sum(arrival.transitions for each in reading.arrivals.values() for arrival in each)
-    calls = int(spent.get("calls", 0))
     states = sum(reading.merged(node) is node for node in state.search.tree.nodes)
+    broke, judged = state.spending.failures, state.live.judged
     return (
-        data.Fact(label="Committed actions", value=_count(int(spent.get("actions", 0))), note=_limit(reading.config.limits.actions)),
         data.Fact(label="States seen", value=_count(states), note=counted(state.search.tree.iterations, "iteration")),
         data.Fact(label="Transitions", value=_count(int(spent.get("transitions", 0))), note=f"{replayed} replayed" if replayed else ""),
         *_travelled(reading),
         data.Fact(label="Evaluations", value=_count(int(spent.get("evaluations", 0)))),
-        data.Fact(label="Model calls", value=_count(calls), note=tokens),
-        data.Fact(label="Money", value=_money(spent.get("money", 0.0), state.spending.cost_known, calls)),
-        data.Fact(label="Time", value=duration(state.spending.elapsed), note=f"resumed {reading.resumed}×" if reading.resumed else ""),
+        *((data.Fact(label="Own evaluation", value=f"{judged.evaluation.value:.2f}", note="by the agent"),) if judged else ()),
+        data.Fact(label="Model calls", value=_count(int(spent.get("calls", 0))), note=tokens),
+        *((data.Fact(label="Resumed", value=f"{reading.resumed}×"),) if reading.resumed else ()),
         data.Fact(label="Drift", value=_count(state.spending.drifted), note="states not reached again" if state.spending.drifted else ""),
-        data.Fact(
-            label="Failures",
-            value=_count(state.spending.failures),
-            note="calls or environments that broke" if state.spending.failures else "",
-        ),
+        data.Fact(label="Failures", value=_count(broke), note="calls or environments that broke" if broke else ""),
     )
 
 
@@ -239,14 +254,8 @@ def _count(number: int) -> str:
     return f"{number:,}"
 
 
-def _limit(limit: int | None) -> str:
-    return "" if limit is None else f"of at most {limit}"
-
-
-def _money(spent: float, known: bool, calls: int) -> str:
-    if not calls:
-        return "none"
-    return f"${spent:.4f}" if known else f"unknown (at least ${spent:.4f})"
+def _money(spent: float, known: bool) -> str:
+    return f"${spent:.4f}" if known else f"at least ${spent:.4f}"
 
 
 def duration(seconds: float) -> str:

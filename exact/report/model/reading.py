@@ -45,6 +45,8 @@ class Reading:
         self.failures: dict[int, list[ev.Failed]] = defaultdict(list)
         self.steps: list[tuple[ev.Decided, ev.Committed | None, Node]] = []
         """Decisions, each with its commit if there is one, and the node in which it was made."""
+        self.paid: list[float] = []
+        """US dollars spent before each decision."""
         self.stood: dict[int, int] = {}
         """Number of iterations before a committed step led to a state, by its id."""
         self.rebuilt: list[ev.Rebuilt] = []
@@ -108,6 +110,7 @@ class Reading:
                 self.failures[event.node].append(event)
             case ev.Decided():
                 self.steps.append((event, None, root))
+                self.paid.append(self.state.spending.task.spent.get("money", 0.0))
             case ev.Committed():
                 self.steps[-1] = (*self.steps[-1][:1], event, root)
                 self.stood.setdefault(self.state.search.tree.root.id, self.state.search.tree.iterations)
@@ -218,7 +221,7 @@ class Growth:
     def __init__(self) -> None:
         self.moments: list[data.TimelinePoint] = []
         self.edges: dict[tuple[int, int], list[int]] = defaultdict(list)
-        """Iteration, N and 1,000 Q, repeated; by node and edge."""
+        """Iteration, N and 10,000 Q, repeated; by node and edge."""
         self.touched: set[int] = {0}
         """Ids of the states that changed since this set was last emptied."""
         self._path: TreePath = []
@@ -289,7 +292,7 @@ class Growth:
                 grew = self.edges.get((node.id, index))
                 if edge.visits == (grew[-2] if grew else 0):
                     continue
-                self.edges[node.id, index] += (state.search.tree.iterations, edge.visits, round(1000 * edge.q))
+                self.edges[node.id, index] += (state.search.tree.iterations, edge.visits, round(10_000 * edge.q))
                 self.touched.add(node.id)
                 self.touched.update(child.id for child in edge.outcomes)
                 below += [child for child in edge.outcomes if child.id not in known]

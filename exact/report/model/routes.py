@@ -12,12 +12,13 @@ from collections.abc import Iterator
 
 import msgspec
 
-from exact.environments.base import SideEffect
+from exact.environments.base import SAFE_METHODS, SideEffect
+from exact.observation import Observation
 from exact.report.model import data
-from exact.report.model.nodes import traces
 from exact.report.model.reading import Reading
 from exact.report.model.text import LABEL, in_words, one_line
 from exact.runs.journal import events as ev
+from exact.search.base import Decision
 from exact.search.tree import Node
 from exact.text import counted
 
@@ -95,36 +96,83 @@ def lines(travel: Travel, label: str = "arrivals: ") -> Iterator[str]:
         yield f"{counted(travel.prepared, 'state')} prepared in {travel.prepared_seconds:.1f} s: {travel.used} used, {wasted} wasted"
 
 
+BRIEF = 200
+"""Maximum length of a reason in the list of steps, in characters."""
+
+
 def steps(reading: Reading) -> tuple[data.CommittedStep, ...]:
-    """Return every decision with its outcome."""
-    return tuple(_step(reading, decided, committed, root) for decided, committed, root in reading.steps)
+    """Return every decision with its outcome, its time and its money."""
+    ends = [(committed or decided).t for decided, committed, _ in reading.steps]
+    times = [end - before for before, end in zip([0.0, *ends], ends, strict=False)]
+    money = [paid - before for before, paid in zip([0.0, *reading.paid], reading.paid, strict=False)]
+    return tuple(
+        _step(reading, *step, seconds=seconds, money=paid) for step, seconds, paid in zip(reading.steps, times, money, strict=True)
+    )
 
 
-def _step(reading: Reading, decided: ev.Decided, committed: ev.Committed | None, root: Node) -> data.CommittedStep:
+def _step(
+    reading: Reading, decided: ev.Decided, committed: ev.Committed | None, root: Node, *, seconds: float, money: float
+) -> data.CommittedStep:
     seen, child, decision = reading.seen(root), reading.child(committed, root), decided.decision
-    chosen = root.edges[decision.edges[0]]
+    index = decision.edges[0]
+    chosen, behind = root.edges[index], child or root.edges[index].child
     return data.CommittedStep(
         number=decided.step + 1,
         node=root.id,
         child=child.id if child else None,
         words=in_words(chosen.action, seen),
-        reason=one_line(decision.reason),
-        stopped=one_line(decided.stopped),
+        name=in_words(chosen.action, seen, ids=False),
+        key=str(reading.merged(behind).id) if behind else f"{root.id}.{index}",
+        rationale=one_line(chosen.rationale, BRIEF),
+        why=_why(decision, root, seen),
+        seconds=seconds,
+        money=money,
         value=decision.value,
         came=child.value if child else None,
         outcome=_outcome(committed),
-        trouble=committed is None or bool(committed.refused) or committed.agrees is False,
+        trouble=committed is None or bool(committed.refused) or withheld(committed) or committed.agrees is False,
         alternatives=tuple(
             data.ComparedAction(
-                words=in_words(root.edges[a.edge].action, seen),
-                prior=a.prior,
+                words=in_words(root.edges[a.edge].action, seen, ids=False),
                 visits=a.visits,
                 value=a.value,
-                chosen=a.edge == decision.edges[0],
+                chosen=a.edge == index,
+                child=shown.id if (shown := _shown(reading, root, a.edge)) else None,
             )
             for a in sorted(decision.alternatives, key=lambda a: (a.edge != decision.edges[0], -a.visits, -a.prior))
         ),
     )
+
+
+def _shown(reading: Reading, root: Node, edge: int) -> Node | None:
+    """Return the state of the tree to which an action led."""
+    child = root.edges[edge].child
+    return reading.merged(child) if child else None
+
+
+def _why(decision: Decision, root: Node, seen: Observation | None) -> str:
+    """Return why an action was chosen: how it was rated against the best of the others."""
+    others = [each for each in decision.alternatives if each.edge != decision.edges[0]]
+    rated = [each for each in others if each.visits and each.value is not None]
+    if decision.alternatives and not others:
+        return "The only action proposed."
+    if decision.value is None or not others:
+        return one_line(f"Chosen: {decision.reason}.")
+    if not rated:
+        return one_line(f"Rated {decision.value:.2f}; no other action has a rating ({decision.reason}).")
+    rival = max(rated, key=lambda each: each.value or 0.0)
+    name = in_words(root.edges[rival.edge].action, seen, BRIEF, ids=False)
+    return one_line(f"Rated {decision.value:.2f} against {rival.value:.2f} for {name} ({decision.reason}).")
+
+
+def _blocked_by(committed: ev.Committed) -> list[SideEffect]:
+    """Return the writes of a committed step that were blocked, those included that its page sent beside the action."""
+    return [effect for effect in committed.effects if effect.kind == "blocked" and effect.method not in SAFE_METHODS]
+
+
+def withheld(committed: ev.Committed) -> bool:
+    """Return whether a committed action was not fully carried out because its write was blocked."""
+    return bool(_blocked_by(committed)) and not {"declined", "refused"}.isdisjoint(committed.info)
 
 
 def _outcome(committed: ev.Committed | None) -> str:
@@ -132,20 +180,14 @@ def _outcome(committed: ev.Committed | None) -> str:
         return "uncertain: it was decided, but the journal does not say that it was done"
     if committed.refused:
         return f"refused by the real environment: {one_line(committed.refused)}"
+    if withheld(committed):
+        return f"its write was not sent: {one_line(_blocked_by(committed)[-1].detail) or 'it is not allowed'}"
     ended = ", and the episode ended" if committed.terminated else ""
     if committed.promoted:
         return f"done: the environment that the search had brought there became the real one{ended}"
     if committed.agrees is None:
         return f"done; the search had not seen where it leads{ended}"
     return f"done, as the search had seen it{ended}" if committed.agrees else f"done, but it led to another state than foreseen{ended}"
-
-
-def outside(reading: Reading, nodes: tuple[data.TreeState, ...]) -> tuple[data.Trace, ...]:
-    """Return all writes that were sent and all that was blocked, in order of nodes; then those of replays after a crash."""
-    found = [trace for node in nodes for trace in node.traces]
-    for rebuilt in reading.rebuilt:
-        found += traces(rebuilt.effects, "replayed", reading.state.search.tree.root.id)
-    return tuple(trace for trace in found if trace.write or trace.kind == "blocked")
 
 
 def trouble(reading: Reading) -> tuple[tuple[int, str, int], ...]:
@@ -180,6 +222,8 @@ class Writes(msgspec.Struct, frozen=True, kw_only=True):
     simulated: tuple[data.Write, ...]
     contained: tuple[data.Write, ...]
     blocked: tuple[data.Write, ...]
+    refused: tuple[data.Write, ...]
+    """Writes of committed actions that were blocked."""
     outside: int
     """Number of writes that are known to have been sent to a server outside."""
     unknown: bool
@@ -202,6 +246,7 @@ def writes(reading: Reading) -> Writes:
             if effect.reach in _CONTAINED
         ),
         blocked=tuple(_blocked(reading)),
+        refused=tuple(_refused(reading)),
         outside=sum(effect.reach == "outside" for effect, _ in every),
         unknown=any(not effect.reach for effect, _ in every),
     )
@@ -249,22 +294,31 @@ def _blocked(reading: Reading) -> Iterator[data.Write]:
                 yield _write(effect, _words(reading, node, edge), reading.foreseen.get((id, edge), id), "It was not sent.", undone=True)
 
 
+def _refused(reading: Reading) -> Iterator[data.Write]:
+    """Yield the writes of committed actions that were blocked, with the reason of each."""
+    for _, committed, root in reading.steps:
+        for effect in _blocked_by(committed) if committed else ():
+            node = reading.child(committed, root) or root
+            fate = one_line(f"It was not sent: {effect.detail or 'it is not allowed'}.")
+            yield _write(effect, _words(reading, root, committed.edge if committed else 0), node.id, fate, undone=True)
+
+
 def wrong(reading: Reading, steps: tuple[data.CommittedStep, ...], ending: data.Ending) -> data.WrongStep | None:
     """Return the step at which the attempt went wrong; None if there is none.
 
     It is the first step that the live environment refused or answered differently, else the one with the largest drop.
     """
-    if ending == "solved":
+    if ending in ("solved", "unfinished"):
         return None
     for step in steps:
         if step.trouble:
-            return data.WrongStep(step=step.number, node=step.node, words=step.words, why=f"It was {step.outcome}." if step.outcome else "")
+            return data.WrongStep(step=step.number, why=f"{step.outcome[:1].upper()}{step.outcome[1:]}.")
     fell = [step for step in steps if step.value is not None and step.came is not None and step.value - step.came >= DROP]
-    if not fell:
+    if not fell or ending not in ("unsolved", "judged"):
         return None
     step = max(fell, key=lambda each: (each.value or 0.0) - (each.came or 0.0))
-    why = f"{step.value:.2f} was expected of it, and {step.came:.2f} came: the furthest that any step fell short."
-    return data.WrongStep(step=step.number, node=step.node, words=step.words, why=why)
+    why = f"The search rated it {step.value:.2f}, and the state that it led to {step.came:.2f}: no other step fell further."
+    return data.WrongStep(step=step.number, why=why)
 
 
 def _writes(effects: tuple[SideEffect, ...], words: str, node: int, fate: str, *, undone: bool) -> Iterator[_Sent]:
@@ -278,7 +332,7 @@ def _write(effect: SideEffect, words: str, node: int, fate: str, *, undone: bool
 
 def _request(effect: SideEffect) -> str:
     status = f" ({effect.status})" if effect.status else ""
-    detail = "" if effect.is_blocked else effect.detail
+    detail = "" if effect.kind == "blocked" else effect.detail
     return one_line(f"{effect.method} {effect.url} {detail}".strip()) + status
 
 

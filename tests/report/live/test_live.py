@@ -387,9 +387,9 @@ async def test_hostile_text_is_inert_in_the_live_view(tmp_path: Path, chromium: 
             await expect(page.locator("h1")).to_have_text(text)
             # what the server writes anew comes by another way
             await page.evaluate("NOW.version = 0; position = `${NOW.epoch}.0`; listen()")
-            await until(page, "Object.keys(seenHtml).length === 2")
+            await until(page, "Object.keys(seenHtml).length === 3")
             await expect(page.locator("h1")).to_have_text(text)
-            assert await page.locator("#head img, #below img, #panel img:not([src^=picture])").count() == 0
+            assert await page.locator("#head img, #below img, #steps img:not([src^=picture]), #panel img:not([src^=picture])").count() == 0
     assert not dialogs and run
 
 

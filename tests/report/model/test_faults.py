@@ -31,8 +31,8 @@ def reading_of(run: RunFolder) -> Reading:
 
 def step(number: int, value: float | None, came: float | None, *, trouble: bool = False) -> data.CommittedStep:
     return data.CommittedStep(
-        number=number, node=number, child=None, words=f"go {number}", reason="", stopped="", value=value, came=came,
-        outcome="refused by the real environment", trouble=trouble,
+        number=number, node=number, child=None, words=f"go {number}", name=f"go {number}", key=str(number), rationale="", why="",
+        seconds=0.0, money=0.0, value=value, came=came, outcome="refused by the real environment", trouble=trouble,
     )  # fmt: skip
 
 

@@ -114,7 +114,7 @@ def page_of(data: bytes) -> Image.Image:
     """Return a screenshot without the empty ground at its right and at its bottom. Raises UnidentifiedImageError, OSError."""
     with open_picture(data) as image:
         whole = image.convert("RGB")
-    ground = Image.new("RGB", whole.size, whole.getpixel((whole.width - 1, whole.height - 1)))  # type: ignore[arg-type]
+    ground = Image.new("RGB", whole.size, whole.getpixel((whole.width - 1, whole.height - 1)))
     _, _, *ends = ImageChops.difference(whole, ground).getbbox() or (0, 0, *whole.size)
     right, bottom = (min(side, max(end + MARGIN, round(LEAST * side))) for side, end in zip(whole.size, ends, strict=True))
     return whole.crop((0, 0, right, bottom))

@@ -92,9 +92,10 @@ class Way(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return tuple((i, self._key(each)) for i, each in effects if each.is_write and each.reach not in _OWN)
 
     @property
-    def drafts(self) -> frozenset[WriteKey]:
-        """The requests that a page sent by itself a while after a step, such as a draft: when they come again is left open."""
-        return frozenset(self._key(each) for step in self.steps for each in step.effects if each.is_write and each.late)
+    def drafts(self) -> dict[WriteKey, int]:
+        """The requests that a page sent by itself a while after a step, such as a draft, each with the index of the first such step."""
+        late = ((self._key(each), i) for i, step in enumerate(self.steps) for each in step.effects if each.is_write and each.late)
+        return dict(reversed(list(late)))
 
     @property
     def allowed(self) -> Counter[WriteKey]:

@@ -319,10 +319,10 @@ class Guide:
 
     def _has_its_texts(self, key: WriteKey) -> bool:
         """Return whether the present state holds what the next such request of the way, maybe a late one, was sent with."""
-        late, place = key in self.way.drafts, self.position
-        index = place if late else next((index for index, each in self.way.writes if each == key and index >= place - 1), None)
-        at = min(max(index or 0, place), len(self.way.steps) - 1)
-        return index is not None and self._holds_typed(at, self._seen_at(self._state.search.tree.root))
+        place, last = self.position, len(self.way.steps) - 1
+        due = [index for index, each in self.way.writes if each == key and index >= place - 1]
+        at = place if self.way.drafts.get(key, last + 1) <= place else max(due[0], place) if due else None
+        return at is not None and self._holds_typed(min(at, last), self._seen_at(self._state.search.tree.root))
 
     def told(self, line: ResultLine) -> ResultLine:
         """Return a result with what was followed and what was healed."""

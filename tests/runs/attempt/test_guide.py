@@ -142,27 +142,33 @@ def test_a_second_request_is_refused_and_one_that_is_only_presumed_to_write_is_a
     assert reason is None if not second else (reason or "").startswith(second)
 
 
-class AtTheLastStep(Guide):
-    """The guide of an attempt that stands before the last step of a way, on its page."""
+class Placed(Guide):
+    """The guide of an attempt that stands before a step of a way, on a page that holds the texts typed before it and no later ones."""
 
-    position = 2  # type: ignore[assignment]
+    place = 0
+
+    @property
+    def position(self) -> int:
+        return self.place
 
     def _holds_typed(self, index: int, seen: Observation) -> bool:
-        return index == 2
+        return index <= self.place
 
     def _seen_at(self, node: object) -> Observation:
         return Observation(text="", fingerprint="")
 
 
-@pytest.mark.parametrize(("late", "asked"), [(True, False), (False, True)])
-def test_a_draft_may_come_at_any_later_step_and_another_request_only_with_its_own(late: bool, asked: bool) -> None:
+@pytest.mark.parametrize(
+    ("late", "place", "asked"), [(True, 3, False), (True, 1, False), (True, 0, True), (False, 3, True), (False, 1, False), (False, 0, True)]
+)
+def test_a_draft_may_come_at_any_later_step_and_no_request_before_its_texts_are_typed(late: bool, place: int, asked: bool) -> None:
     sent = SideEffect(kind="request", method="POST", url="https://shop.test/draft", late=late)
-    steps = tuple(WayStep(action="go", observation="", fingerprint="", effects=(sent,) if number == 0 else ()) for number in range(3))
+    steps = tuple(WayStep(action="go", observation="", fingerprint="", effects=(sent,) if number == 1 else ()) for number in range(4))
     way = Way(run="one", instruction="Buy it.", approved=True, steps=steps)
-    tree = SimpleNamespace(tree=SimpleNamespace(root=None))
-    state = SimpleNamespace(people=SimpleNamespace(granted=[]), search=tree)
-    question = PersonQuestion(kind="write", text="", method="POST", url=sent.url)
-    assert (AtTheLastStep(SimpleNamespace(state=state), way).grants(question) is None) is asked  # type: ignore[arg-type]
+    state = SimpleNamespace(people=SimpleNamespace(granted=[]), search=SimpleNamespace(tree=SimpleNamespace(root=None)))
+    guide = Placed(SimpleNamespace(state=state), way)  # type: ignore[arg-type]
+    guide.place = place
+    assert (guide.grants(PersonQuestion(kind="write", text="", method="POST", url=sent.url)) is None) is asked
 
 
 @pytest.mark.parametrize("cut", [0.3, 0.5, 0.7, 0.9])

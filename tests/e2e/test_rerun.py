@@ -46,12 +46,7 @@ def earlier(site: tuple[Register, str], executable: str, tmp_path_factory: pytes
 
 @pytest.fixture
 def register(site: tuple[Register, str]) -> Iterator[Register]:
-    found = site[0]
-    found.names.clear()
-    found.came.clear()
-    yield found
-    found.words, found.notice, found.action, found.forgets, found.drafts = {}, "", "/send", "", None
-    found.held.set()
+    yield from site[0].as_new()
 
 
 class Asked:

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from playwright.async_api import async_playwright
 
 import exact
 from exact.environments.sandbox.runsc import find_runsc
@@ -35,11 +36,24 @@ def site(executable: str) -> Iterator[tuple[Register, str]]:
 
 @pytest.fixture
 def register(site: tuple[Register, str]) -> Iterator[Register]:
-    found = site[0]
-    found.names.clear()
-    found.came.clear()
-    yield found
-    found.held.set()
+    yield from site[0].as_new()
+
+
+async def test_a_session_has_the_cookies_of_a_profile_and_leaves_it_as_it_is(
+    register: Register, site: tuple[Register, str], executable: str, tmp_path: Path
+) -> None:
+    register.notice, profile = "/seen", tmp_path / "profile"
+    async with async_playwright() as driver:
+        own = await driver.chromium.launch_persistent_context(profile, executable_path=executable, args=["--no-sandbox"])
+        page = await own.new_page()
+        await page.goto(site[1])
+        await page.evaluate("document.cookie = 'read=1; max-age=999'")
+        await own.close()
+    before = {path: path.read_bytes() for path in profile.rglob("*") if path.is_file()}
+    async with exact.session(**first(site[1]), profile=str(profile)) as session:
+        await session.solve("Type Ann")
+        assert await session.page.title() == "Form"
+    assert {path: path.read_bytes() for path in profile.rglob("*") if path.is_file()} == before
 
 
 async def test_a_field_that_was_not_sent_is_there_for_the_next_goal(register: Register, site: tuple[Register, str]) -> None:

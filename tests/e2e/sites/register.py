@@ -43,6 +43,14 @@ class Register:
         self.came = threading.Event()
         """Set when a name comes."""
 
+    def as_new(self) -> Iterator[Register]:
+        """Yield the register without names, and bring its pages back to how they were."""
+        self.names.clear()
+        self.came.clear()
+        yield self
+        self.words, self.notice, self.action, self.forgets, self.drafts = {}, "", "/send", "", None
+        self.held.set()
+
     @Request.application
     def __call__(self, request: Request) -> Response:
         match request.method, request.path:

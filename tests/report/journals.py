@@ -325,30 +325,31 @@ ANSWER = "Order 4711: two packs of green tea."
 
 def solved_run(folder: Path) -> RunFolder:
     """Write a run that solves its task and answers."""
-    return _ended(folder, "the agent stopped", answer=ANSWER, score=Score(value=1.0, success=True))
+    return ended_run(folder, "the agent stopped", answer=ANSWER, score=Score(value=1.0, success=True))
 
 
 def failed_run(folder: Path) -> RunFolder:
     """Write a run whose model no longer answers after two steps."""
     reason = "http://localhost:8000/v1 does not answer (connection refused): is the model server running?"
-    return _ended(folder, "", steps=2, finished=ev.Finished(status="failed", reason=reason, missing="model"))
+    return ended_run(folder, "", steps=2, finished=ev.Finished(status="failed", reason=reason, missing="model"))
 
 
 def refused_run(folder: Path) -> RunFolder:
     """Write a run in which a person does not let the last write out."""
-    return _ended(folder, "no action is left: every action was tried", steps=3, blocked="a person refused it")
+    return ended_run(folder, "no action is left: every action was tried", steps=3, blocked="a person refused it")
 
 
 def long_run(folder: Path) -> RunFolder:
     """Write a run with more steps than a screen has room for, which ends because no action is left in its budget."""
     pages = Grown(lambda name: Page(name, (("3", "link", "Next"),), 0.5, "One of many pages.", {"click [3]": f"{name[:4]} {len(name)}+"}))
-    return _ended(folder, "the task's budget of 14 actions is used up", steps=14, pages=pages)
+    return ended_run(folder, "the task's budget of 14 actions is used up", steps=14, pages=pages)
 
 
-def _ended(
+def ended_run(
     folder: Path, reason: str, *, steps: int = 4, answer: str | None = None, score: Score | None = None, blocked: str = "",
     finished: ev.Finished | None = None, pages: dict[str, Page] = SHOP,
 ) -> RunFolder:  # fmt: skip
+    """Write a run that ends after some steps for a reason."""
     run, config = new_run(folder, "shop/tea?seed=1", iterations=12)
     recorder = Recorder(run, run.manifest.tasks[0], config, pages)
     recorder.begin()

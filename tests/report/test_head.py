@@ -14,7 +14,7 @@ from exact.runs.journal.file import Journal
 from exact.runs.journal.store import RunFolder
 from exact.task import Score
 from tests.report.conftest import Show
-from tests.report.journals import SHOP, Recorder, failed_run, long_run, new_run, refused_run, shop_run, solved_run
+from tests.report.journals import SHOP, Recorder, ended_run, failed_run, long_run, new_run, refused_run, shop_run, solved_run
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 DESKTOP = {"width": 1440, "height": 900}
@@ -140,6 +140,19 @@ async def test_the_end_is_told_in_the_words_of_a_manager(tmp_path: Path, kind: s
     run = KINDS[kind][0](tmp_path / "run")
     head = report(run, run.manifest.tasks[0], screenshots=False).head
     assert (head.headline, head.sentence) == (headline, sentence)
+
+
+@pytest.mark.parametrize(
+    ("reason", "sentence"),
+    [
+        ("no action is left: the task's budget of 480 seconds is used up", "No time left: the limit is 480 s."),
+        ("the attempt's budget of 0.5 money is used up", "No money left: the limit is $0.5."),
+        ("no action is left: every action was tried", "No action was left to try."),
+    ],
+)
+async def test_a_limit_that_left_no_action_is_named(tmp_path: Path, reason: str, sentence: str) -> None:
+    run = ended_run(tmp_path / "run", reason, steps=1)
+    assert report(run, run.manifest.tasks[0], screenshots=False).head.sentence == f"{sentence} {UNCHECKED}"
 
 
 async def test_arrow_keys_walk_the_steps_and_a_step_selects_its_state(show: Show, tmp_path: Path) -> None:

@@ -143,7 +143,7 @@ def _cause(reading: Reading, refused: data.Write | None) -> str:
     ended = reading.state.live.ended
     recorded = ended.reason if ended else reading.state.finished.reason if reading.state.finished else ""
     cause = next((words for reason, words in _CAUSES.items() if recorded.startswith(reason)), one_line(recorded[:1].upper() + recorded[1:]))
-    if (limit := _LIMIT.match(recorded)) is not None:
+    if (limit := _LIMIT.search(recorded)) is not None:
         kind = _KINDS.get(limit[2], limit[2])
         amount = f"${limit[1]}" if kind == "money" else f"{limit[1]} s" if kind == "time" else limit[1]
         cause = f"No {kind} left: the limit is {amount}"

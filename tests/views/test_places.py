@@ -13,7 +13,7 @@ from exact.environments.browser.act.grammar import BROWSER_ACTIONS
 from exact.observation import places
 from exact.prompts.library import render_macro
 from exact.reflection.record import action_kind, action_label, without_places
-from exact.report.model.text import in_words
+from exact.report.model.text import by_name, in_words
 from exact.views.labels import label_action, parse_by_label
 
 from ..prompts.states import context, page
@@ -60,6 +60,7 @@ def test_a_place_is_the_same_in_the_observation_the_history_the_report_and_a_ref
     by_id, by_label = (view_state(here, ViewConfig(), labels=labels).context.observation.text for labels in (False, True))
     assert f'[5] {place} value=""' in by_id and f'"{single}" textbox [5] value=""' in by_label
     assert action_label(action, seen) == f'fill {place} "x"' and in_words(action, seen) == f'fill [5] {place} "x"'
+    assert by_name(action, seen) == f'fill {place} "x"'
     assert label_action(action, seen) == f'fill "{single}" textbox [5] "x"'
     assert place in render_macro("steps", here, action_label, 5)
 

@@ -16,7 +16,7 @@ from exact.environments.base import SAFE_METHODS, SideEffect
 from exact.observation import Observation
 from exact.report.model import data
 from exact.report.model.reading import Reading
-from exact.report.model.text import LABEL, in_words, one_line
+from exact.report.model.text import LABEL, by_name, in_words, one_line
 from exact.runs.journal import events as ev
 from exact.search.base import Decision
 from exact.search.tree import Node
@@ -121,7 +121,7 @@ def _step(
         node=root.id,
         child=child.id if child else None,
         words=in_words(chosen.action, seen),
-        name=in_words(chosen.action, seen, ids=False),
+        name=by_name(chosen.action, seen),
         key=str(reading.merged(behind).id) if behind else f"{root.id}.{index}",
         rationale=one_line(chosen.rationale, BRIEF),
         why=_why(decision, root, seen),
@@ -133,7 +133,7 @@ def _step(
         trouble=committed is None or bool(committed.refused) or withheld(committed) or committed.agrees is False,
         alternatives=tuple(
             data.ComparedAction(
-                words=in_words(root.edges[a.edge].action, seen, ids=False),
+                words=by_name(root.edges[a.edge].action, seen),
                 visits=a.visits,
                 value=a.value,
                 chosen=a.edge == index,
@@ -161,7 +161,7 @@ def _why(decision: Decision, root: Node, seen: Observation | None) -> str:
     if not rated:
         return one_line(f"Rated {decision.value:.2f}; no other action has a rating ({decision.reason}).")
     rival = max(rated, key=lambda each: each.value or 0.0)
-    name = in_words(root.edges[rival.edge].action, seen, BRIEF, ids=False)
+    name = by_name(root.edges[rival.edge].action, seen, BRIEF)
     return one_line(f"Rated {decision.value:.2f} against {rival.value:.2f} for {name} ({decision.reason}).")
 
 

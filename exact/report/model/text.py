@@ -8,6 +8,7 @@ from itertools import islice
 
 from exact.action import Action
 from exact.observation import Observation, places
+from exact.reflection.record import action_label
 from exact.text import UNSEEN, inert
 
 LABEL = 140
@@ -24,10 +25,10 @@ def one_line(text: str, limit: int = LINE) -> str:
     return inert(" ".join(text[: 4 * limit].split()), limit)
 
 
-def in_words(action: Action | str, seen: Observation | None, limit: int = LABEL, *, ids: bool = True) -> str:
+def in_words(action: Action | str, seen: Observation | None, limit: int = LABEL) -> str:
     """Return an action with each element's role, name and place beside its id, such as `click [3] button "Ok"`.
 
-    seen: the observation in which it is taken. ids: whether to keep the id of an element that has a name.
+    seen: the observation in which it is taken.
     """
     known = places(seen.elements, _REFERENCE.findall(str(action))) if seen else {}
 
@@ -36,15 +37,15 @@ def in_words(action: Action | str, seen: Observation | None, limit: int = LABEL,
         if element is None:
             return match[0]
         name = one_line(element.name, 40)
-        words = (
-            match[0] if ids or not name else "",
-            element.role,
-            json.dumps(name, ensure_ascii=False) if name else "",
-            known.get(element.id, ""),
-        )
+        words = (match[0], element.role, json.dumps(name, ensure_ascii=False) if name else "", known.get(element.id, ""))
         return " ".join(filter(None, words))
 
     return one_line(_REFERENCE.sub(named, str(action)[: 8 * limit]), limit)
+
+
+def by_name(action: Action | str, seen: Observation | None, limit: int = LABEL) -> str:
+    """Return an action with role, name and place of each element in place of its id, such as `click button "Ok"`."""
+    return one_line(action_label(action, seen) if seen else str(action), limit)
 
 
 class Texts:

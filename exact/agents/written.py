@@ -35,6 +35,13 @@ _AROUND = "`* \t\r\n"
 """Characters that dress an action."""
 _NAMED = re.compile(rf"\s*select\s+(?:[A-Za-z]\w*\s+)?(?P<label>{QUOTED})\s*", re.S)
 _NUMBERED = re.compile(r"\s*select\s+(?:[A-Za-z]\w*\s+)?\[\s*(?P<id>[\w:.-]+)\s*\]\s*")
+_REMARK = re.compile(r"[.;!]*\s*\Z|[ \t]*\(.*\)[.;!]*\s*\Z|[ \t]+(?:#|//|--|[–—]).*|[ \t]*,?[ \t]+(?:to|because|since|so that)\b.*", re.S)
+"""Matches what may follow an action that is whole: an end mark, brackets, a comment, or a purpose."""
+_NO_REMARK = re.compile(r"[][{}]|n['’]t\b|\b(?:not|never|no|or|if|unless|instead|otherwise|then|next|after|before|action)\b", re.I)
+"""Matches what takes an action back, makes it depend on something, or names another."""
+_ID = re.compile(r"\[[^\]]*\]")
+_CALL = re.compile(r"\s*(?P<verb>\w+)[ \t]*\((?P<arguments>.*)\)[ \t;.]*\Z", re.S)
+_ARGUMENT = re.compile(rf"\s*(?:[A-Za-z_]+\s*=\s*)?((?:{QUOTED}|[^,\"“'])+)(?:,|\Z)", re.S)
 _CLICKED = frozenset(("tab", "checkbox", "radio", "treeitem", "menuitemcheckbox", "menuitemradio"))
 """Roles of elements that a click selects."""
 
@@ -127,10 +134,55 @@ def _number(line: re.Match[str]) -> int:
 def _read(line: re.Match[str], answer: str, actions: ActionSpace, read: Callable[[str], Action]) -> Action | ActionError:
     """Return the action of a line, with the code block or the rest of the quoted text below it, or the error."""
     below = answer[line.end() :]
+    text = _plain(_action_text(line["rest"], below), actions)
     try:
-        return _code_action(line["rest"], below, actions) or read(_plain(_action_text(line["rest"], below), actions))
+        return _code_action(line["rest"], below, actions) or read(text)
     except ActionError as error:
-        return error
+        return _remarked(text, read) or _called(text, actions, read) or error
+
+
+def _remarked(text: str, read: Callable[[str], Action]) -> Action | None:
+    """Return the action that a text begins with, if the rest only says what it is for. None if there is no such action.
+
+    What a remark quotes is the name of an element that the action names, or a part of the action.
+    """
+    quoted = [range(*each.span()) for each in _CLOSED_QUOTE.finditer(text)]
+    for at in range(1, len(text) + 1):
+        if any(at in each and at != each.start for each in quoted) or not (remark := _REMARK.match(text, at)):
+            continue
+        with contextlib.suppress(ActionError):
+            action = read(text[:at])
+            said = _CLOSED_QUOTE.findall(remark[0])
+            plain = not _NO_REMARK.search(_CLOSED_QUOTE.sub("", remark[0]))
+            return action if plain and all(_agrees(text[:at], each, action, read) for each in said) else None
+    return None
+
+
+def _agrees(text: str, quoted: str, action: Action, read: Callable[[str], Action]) -> bool:
+    """Return whether a quoted text stands in the action's, or names the same element as its id does."""
+    if quoted in text:
+        return True
+    with contextlib.suppress(ActionError):
+        return read(_ID.sub(lambda _: quoted, text, count=1)).key == action.key
+    return False
+
+
+def _called(text: str, actions: ActionSpace, read: Callable[[str], Action]) -> Action | None:
+    """Return the action that is written as a call with all of its arguments, such as `fill([2], "Ann")`. None if it is none."""
+    call = _CALL.match(text)
+    verb = actions.verbs.get(call["verb"]) if call else None
+    if call is None or verb is None:
+        return None
+    given = [each[1].strip() for each in _ARGUMENT.finditer(call["arguments"])]
+    placed = [
+        f"[{each}]" if parameter is Parameter.ELEMENT and re.fullmatch(r"[\w:.-]+", each) else each
+        for parameter, each in zip((part for part in verb.form if isinstance(part, Parameter)), given, strict=False)
+    ]
+    if len(placed) != len(given):
+        return None
+    with contextlib.suppress(ActionError):
+        return read(" ".join((verb.name, *placed)))
+    return None
 
 
 def _code_action(rest: str, below: str, actions: ActionSpace) -> Action | None:

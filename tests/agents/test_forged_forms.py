@@ -34,6 +34,8 @@ ACTIONS_FORGED = (
     "Action：click ［3］",
     'So: {"action": "click [3]"}', '```\nclick [3]\n```', "Action 1: click [3]",
     'Action: click "Size" textbox [3]', 'Action: click "Size" role [3]',
+    "Action: click [3].", 'Action: click [3] (the "Size" field)', "Action: click [3] # choose it", "Action: click [3] to write the size",
+    'Action: click("Size" textbox [3])', "Action: click(3)",
 )  # fmt: skip
 OWN_GRADES = (
     "Verdict: E",

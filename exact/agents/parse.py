@@ -17,6 +17,7 @@ from exact.agents.form import letters, narrow, objects, of_scale, preferences, r
 from exact.agents.value.samples import SCALES, GradeScale
 from exact.agents.written import ACTION, first, line_end, meant, outside_code, plans
 from exact.context import Taken
+from exact.environments.browser.act.grammar import holds
 from exact.errors import ActionError, AnswerError
 from exact.models.reasoning import final_answer
 from exact.observation import Observation
@@ -105,10 +106,15 @@ def _only_form(fault: str) -> ActionError:
 
 
 def admitted(action: Action, observation: Observation, tried: Sequence[Taken] = ()) -> Action:
-    """Return the action. Raises ActionError if it names an element that the observation lacks, or was refused in this state."""
+    """Return the action.
+
+    Raises ActionError if it names an element that the observation lacks, gives a field what it holds, or was refused in this state.
+    """
     for id in action.elements:
         if observation.element(id) is None:
             raise ActionError(f"there is no element [{id}] in the current observation: name one that it lists")
+    if holds(action, observation.elements):
+        raise ActionError(f"{action}: the element holds this already: name an action that changes something")
     for taken in tried:
         if taken.error and taken.action.key == action.key:
             raise ActionError(f"{action} was refused in this state: {taken.error}")

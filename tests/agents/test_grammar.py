@@ -18,7 +18,7 @@ from exact.observation import Observation
 from exact.views.labels import made_names
 
 from ..prompts.states import ACTIONS, SHOE, context, page
-from .gbnf import Grammar
+from .gbnf import Accepts, Grammar
 
 HARD = page(
     ("button", 'Say "hi"\\n'), ("textbox", ""), ("link", "été\t🙂\n[9]"), ("link", "y" * 200), ("button", "OK"), ("button", "OK"),
@@ -156,3 +156,40 @@ def test_what_was_refused_in_this_state_is_out() -> None:
 def test_an_element_without_a_name_is_as_easy_to_write_as_another() -> None:
     grammar = answer_grammar(BROWSER_ACTIONS, HARD.elements, labels=True, thought=False, made=made_names(HARD))
     assert r'"\"textbox under' not in grammar and r'"\"textbox\" textbox [2]"' in grammar
+
+
+def fields(**held: str) -> Observation:
+    seen = page(*(("combobox" if name == "City" else "textbox", name) for name in held), ("option", "Rome"), ("option", "Lima"))
+    at = {name: value for name, value in held.items() if value}
+    elements = [msgspec.structs.replace(each, value=at.get(each.name), depth=each.role == "option") for each in seen.elements]
+    return msgspec.structs.replace(seen, elements=tuple(elements))
+
+
+@pytest.mark.parametrize("held", ["Ann", "a", "A]^-[", "a" * 40])
+def test_a_field_is_filled_with_any_other_text_than_it_holds(held: str) -> None:
+    written = answer_grammar(BROWSER_ACTIONS, fields(Name=held, Age="").elements, labels=False, thought=False)
+    read = Accepts(written)
+    for other in ("", held[:-1], held + "x", "x" + held, held[:-1] + "é", held[:-1] + '\\"', 'say \\"hi\\"'):
+        assert read(f'Action: fill [1] "{other}"'), other
+    assert not read(f'Action: fill [1] "{held}"')
+    assert read(f'Action: fill [2] "{held}"')
+
+
+def test_the_option_that_a_list_shows_is_out() -> None:
+    written = {line for line in sentences(seen=fields(City="Rome")) if "select" in line}
+    assert written == {'Action: select [1] "Lima"'}
+
+
+def test_an_answer_that_gives_a_field_what_it_holds_is_asked_again() -> None:
+    seen = fields(Name="Ann")
+    with pytest.raises(ActionError, match="holds this already"):
+        parse_action('Action: fill [1] "Ann"', BROWSER_ACTIONS, seen)
+    assert parse_action('Action: fill [1] "Bo"', BROWSER_ACTIONS, seen).action.key == 'fill [1] "Bo"'
+
+
+async def test_a_grammar_has_the_verbs_that_the_prompt_lists() -> None:
+    model = ScriptedModel(lambda question, sample: "Action: click [1]")
+    seen = page(("button", "OK"), ("textbox", "Name"))
+    await LLMPolicy(model, PolicyConfig(samples=1, grammar="action")).propose(context(seen, history=()), BROWSER_ACTIONS, 1)
+    (request,) = model.requests
+    assert '"click_at"' not in request.grammar and '"go_back"' not in request.grammar and '"fill"' in request.grammar

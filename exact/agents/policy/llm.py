@@ -133,8 +133,9 @@ class LLMPolicy:
             thought, most = self._config.grammar == "answer", inputs.get("k", 0)
             made = made_names(seen.context.observation) if labels else {}
             files = [Path(file).name for file in context.task.files]
+            offered = useful(actions, context, pictured=self._view.images)
             return answer_grammar(
-                actions, seen.elements, labels=labels, thought=thought, most=most, made=made, tried=context.tried, files=files
+                offered, seen.elements, labels=labels, thought=thought, most=most, made=made, tried=context.tried, files=files
             )
 
         constrained = None if self._config.grammar == "none" or by_call else grammar
@@ -183,7 +184,7 @@ def policy_inputs(config: PolicyConfig, actions: ActionSpace, context: Context, 
 
     `pictured`: whether the prompt has a screenshot.
     """
-    offered = actions if actions.code is not None else useful(actions, context, pictured=pictured)
+    offered = useful(actions, context, pictured=pictured)
     shown = describe(offered) if config.elements == "label" else offered.describe()
     return {"actions": shown, "style": config.style, "thinks": thinks}
 
@@ -198,13 +199,16 @@ _DRAWN = frozenset(("Canvas", "application", "graphics-document", "graphics-obje
 def useful(actions: ActionSpace, context: Context, *, pictured: bool = False) -> ActionSpace:
     """Return the verbs that a state has a use for: those of fields, lists, files, dialogs and tabs only if there are some.
 
-    Points are of use if the prompt is `pictured`, or if the page draws something; going back, if another page came before. All verbs if the
-    observation lists no elements.
+    Points are of use if the prompt is `pictured`, or if the page draws something; going back, if another page came before; typing, if what
+    has the focus cannot be filled or holds lines. All verbs if the actions are code or the observation lists no elements.
     """
     seen = context.observation
-    if not seen.elements:
+    if not seen.elements or actions.code is not None:
         return actions
     drawn = pictured or any(each.role in _DRAWN for each in seen.elements)
+
+    def typed(focused: Element) -> bool:
+        return "\n" in (focused.value or "") or not ("fill" in actions.verbs and suited(actions.verbs["fill"], [focused]))
 
     def has_a_use(verb: Verb) -> bool:
         if verb.name in _OF_DIALOGS:
@@ -216,7 +220,7 @@ def useful(actions: ActionSpace, context: Context, *, pictured: bool = False) ->
         if verb.name == "go_back":
             return bool(seen.tabs) or any(each.observation.url != seen.url for each in context.history)
         if verb.name == "type":
-            return can_type(seen.elements) and (drawn or any("focused" in each.states for each in seen.elements))
+            return can_type(seen.elements) and (drawn or any("focused" in each.states and typed(each) for each in seen.elements))
         if verb.name == "upload" and not context.task.files:
             return False
         return Parameter.ELEMENT not in verb.form or bool(suited(verb, seen.elements))
@@ -272,7 +276,13 @@ THOUGHT = 240
 TEXT = 200
 """Most characters of a text."""
 
-_TEXT = r"""text ::= "\"" ([^"\\\r\n\t] | "\\" ["\\nt]){0,""" + str(TEXT) + r"""} "\"" """
+_SET_SIGNS = {"]": r"\]", "[": r"\["}
+_HELD = 40
+"""Most characters of a field's content that is out of its grammar."""
+_ESCAPED = r'"\\" ["\\nt]'
+_TEXT = rf"""text ::= "\"" rest "\""
+rest ::= character{{0,{TEXT}}}
+character ::= [^"\\\r\n\t] | {_ESCAPED}"""
 _NUMBER = "number ::= [0-9]{1,4}"
 
 
@@ -289,8 +299,9 @@ def answer_grammar(
 ) -> str:
     """Return the grammar of an answer that names one action of these elements, or with `most` a list of at most so many.
 
-    A verb names the elements that it has a use for, a list its options, and an upload one of `files`. An element is out for a verb that was
-    refused with it, as `tried` says. `labels`: elements are named by label and id, else by id; `made` names those without a name.
+    A verb names the elements that it has a use for, a list its other options, and an upload one of `files`. A field is filled with another
+    text than it holds. An element is out for a verb that was refused with it, as `tried` says. `labels`: elements are named by label and id,
+    else by id; `made` names those without a name.
     `thought`: a line of thought stands before each action. Empty: the actions are code, or none is possible.
     """
     refused = {(taken.action.name, taken.action.elements) for taken in tried if taken.error}
@@ -313,7 +324,7 @@ def answer_grammar(
             f"action ::= {' | '.join(f'verb-{place}' for place in range(len(ways)))}",
             *(f"verb-{place} ::= {way}" for place, way in enumerate(ways)),
             *([f"element ::= {_alternatives([*named.values()])}"] if named else []),
-            _TEXT.strip(),
+            _TEXT,
             _NUMBER,
             *([JSON_GRAMMAR] if any(Parameter.OBJECT in verb.form for verb in actions.verbs.values()) else []),
         ]
@@ -330,10 +341,30 @@ def _ways(
         return ""
     some = [each for each in suited(verb, elements) if (verb.name, (each.id,)) not in refused]
     if verb.name == "select":
-        return " | ".join(_form(verb, _literal(named[each.id]), _texts(options_of(each, elements))) for each in some)
+        return " | ".join(_form(verb, _literal(named[each.id]), _texts(_other_options(each, elements))) for each in some)
+    if verb.name == "fill" and any(each.value for each in some):
+        empty = [named[each.id] for each in some if not each.value]
+        ways = [_form(verb, _literal(named[each.id]), _other_text(each.value)) for each in some if each.value]
+        return " | ".join([*([_form(verb, f"({_alternatives(empty)})")] if empty else []), *ways])
     if len(some) == len(elements):
         return _form(verb, "element") if some else ""
     return _form(verb, f"({_alternatives([named[each.id] for each in some])})", _texts(files)) if some else ""
+
+
+def _other_options(chosen: Element, elements: Sequence[Element]) -> list[str]:
+    """Return the options of a list but the one that it shows, or all if it has no other."""
+    options = options_of(chosen, elements)
+    return [each for each in options if each != chosen.value] or list(options)
+
+
+def _other_text(held: str) -> str:
+    """Return the grammar of a text in quotation marks that is not `held`; that of any text if it is long or has to be escaped."""
+    if len(held) > _HELD or set(held) & set('"\\\r\n\t'):
+        return "text"
+    other = f"character{{1,{TEXT}}}"
+    for sign in reversed(held):
+        other = rf"""([^"\\\r\n\t{_SET_SIGNS.get(sign, sign)}] rest | {_ESCAPED} rest | {_literal(sign)} {other})?"""
+    return rf'"\"" {other} "\""'
 
 
 def _form(verb: Verb, element: str, texts: str = "") -> str:

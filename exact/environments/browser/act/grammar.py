@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit, urlunsplit
 
-from exact.action import ActionSpace, Parameter, Verb
+from exact.action import Action, ActionSpace, Parameter, Verb
 from exact.errors import ActionError
 from exact.observation import Element
 
@@ -250,6 +250,13 @@ def options_in(chosen: Element, elements: Sequence[Element]) -> Iterator[Element
     at = next(place for place, each in enumerate(elements) if each.id == chosen.id)
     inside = itertools.takewhile(lambda each: each.depth > chosen.depth, elements[at + 1 :])
     return (each for each in inside if each.role == "option" and each.name.strip() and "disabled" not in each.states)
+
+
+def holds(action: Action, elements: Sequence[Element]) -> bool:
+    """Return whether a field or a list has the very content that an action would give it."""
+    if action.name not in ("fill", "select"):
+        return False
+    return any(each.id == action.args[0] and each.value == action.args[1] for each in elements)
 
 
 def can_type(elements: Sequence[Element]) -> bool:

@@ -1,0 +1,196 @@
+"""Measure whether search pays with a small instruct model: what a perfect judge would gain, by how often the model succeeds alone.
+
+The plan, with tasks, seeds and the decision, was committed before any attempt: bench/plans/search_pays.md.
+
+    python bench/search_pays.py --headroom qwen2.5-coder-1.5b     attempt what is not recorded (hours)
+    python bench/search_pays.py --quick                           compute the figures from the records
+
+Needs `shells/setup.sh --instruct`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hashlib
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import _common
+import _llamacpp
+import msgspec
+from _attempts import attempt, folder_of, name_of, tasks_of
+from _instruct import FOLDER
+from _paired import gain, grouped, scores
+from _records import conclude, differing, read_records, write_records
+
+from exact.config import Config, parse
+from exact.evaluation.folder import Result
+from exact.evaluation.statistics import Estimate, rate
+
+RECORDS = _common.ROOT / "bench" / "results" / "search_pays.jsonl.gz"
+RESULT = _common.ROOT / "bench" / "results" / "search_pays.json"
+WORK = _common.ROOT / ".bench" / "search_pays"
+CANDIDATES = (
+    *("choose-list", "click-checkboxes", "click-checkboxes-transfer", "click-collapsible", "click-dialog-2", "click-link", "click-menu"),
+    *("click-option", "click-tab", "click-tab-2-hard", "click-test-2", "copy-paste", "copy-paste-2", "email-inbox-delete"),
+    *("email-inbox-important", "email-inbox-reply", "email-inbox-star-reply", "enter-password", "enter-text", "enter-text-2"),
+    *("enter-text-dynamic", "enter-time", "find-word", "form-sequence-2", "login-user", "navigate-tree", "number-checkboxes"),
+    *("order-food", "read-table-2", "sign-agreement", "simple-algebra", "simple-arithmetic", "social-media", "use-autocomplete"),
+)
+"""Training tasks of the learned agent's split that need no point, no drag and no clock."""
+SELECTION, MEASURED = (10601, 10602, 10603), (10611, 10612)
+"""Seeds that put a task into its stratum, and seeds of the headroom."""
+STRATA = ("sometimes", "never", "always")
+GOAL = 0.15
+"""Least lower end of a stratum's gain for which a comparison is run."""
+
+
+class Attempt(msgspec.Struct, frozen=True):
+    """The record of one attempt."""
+
+    row: str
+    """Model, part and arm: `qwen2.5-coder-0.5b selection react`."""
+    task: str
+    score: float | None
+    actions: int
+    transitions: int
+    calls: int
+    tokens: int
+    seconds: float
+
+
+def ordered() -> list[str]:
+    return sorted(CANDIDATES, key=lambda name: hashlib.sha256(name.encode()).hexdigest())
+
+
+def settings(arm: str, base_url: str) -> Config:
+    """Return the configuration of an arm: `react` or `oracle`."""
+    model = {
+        "provider": "llamacpp", "model": "local", "base_url": base_url, "max_tokens": 128, "timeout": 1200.0,
+        "temperature": 0.3 if arm == "react" else 0.8, "price": {"input": 0, "output": 0},
+    }  # fmt: skip
+    given: dict[str, Any] = {
+        "models": {"policy": model},
+        "view": {"history": 3, "observation_tokens": 1500},
+        "policy": {"kind": "llm", "samples": 1, "elements": "label", "grammar": "action", "thoughts": False},
+        "search": {"algorithm": "react", "k": 1},
+        "value": {"kind": "constant"},
+        "reflection": {"kind": "none"},
+        "limits": {"money": 0, "calls": 400, "actions": 6, "transitions": 400, "seconds": 7200},
+        "browser": {"screenshots": False},
+    }
+    if arm == "oracle":
+        given["search"] = {"algorithm": "rmcts", "k": 4, "iterations": 8, "depth": 4}
+        given["value"] = {"kind": "oracle"}
+        given["policy"]["samples"] = 4
+    return parse(given)
+
+
+def part(model: str, name: str, tasks: Sequence[str], seeds: Sequence[int], arms: Sequence[str], parallel: int, port: int) -> None:
+    """Attempt one part of the plan, task by task, and keep its records."""
+    url = f"http://127.0.0.1:{port}/v1"
+    for task in tasks:
+        kept = {(each.row, each.task) for each in records()}
+        rows = {arm: f"{model} {name} {arm}" for arm in arms}
+        wanted = {(row, each.id) for row in rows.values() for each in tasks_of([task], seeds)}
+        if wanted <= kept:
+            continue
+        work = WORK / model / name / task
+        folder = folder_of(work, tasks_of([task], seeds), {arm: settings(arm, url) for arm in arms})
+        results = asyncio.run(attempt(folder, parallel, _common.Noise()))
+        new = [recorded(rows[each.agent], each) for each in results]
+        write_records(RECORDS, [each for each in records() if (each.row, each.task) not in wanted] + new)
+        shutil.rmtree(work)
+
+
+def recorded(row: str, result: Result) -> Attempt:
+    return Attempt(
+        row, result.task, result.score, result.actions, result.transitions, result.calls, result.tokens, round(result.seconds, 1)
+    )
+
+
+def records() -> list[Attempt]:
+    return read_records(RECORDS, Attempt) if RECORDS.exists() else []
+
+
+def strata(model: str, kept: Sequence[Attempt]) -> Mapping[str, list[str]]:
+    """Return the tasks whose selection has ended, by stratum, in order."""
+    by_task: dict[str, list[float]] = {}
+    for each in kept:
+        if each.row == f"{model} selection react" and each.score is not None:
+            by_task.setdefault(name_of(each.task), []).append(float(each.score == 1))
+    found: dict[str, list[str]] = {name: [] for name in STRATA}
+    for name in ordered():
+        if len(solved := by_task.get(name, [])) == len(SELECTION):
+            found["never" if not any(solved) else "always" if all(solved) else "sometimes"].append(name)
+    return found
+
+
+def headroom(model: str, parallel: int, threads: int, tasks: int) -> None:
+    """Attempt what the plan asks for of one model, of at most so many tasks of a stratum."""
+    port = 8471 + len(model) % 7
+    with _llamacpp.serving(slots=4, context=6144, port=port, threads=threads, weights=FOLDER / f"{model}.gguf"):
+        part(model, "selection", ordered(), SELECTION, ("react",), parallel, port)
+        for stratum in ("sometimes", "never"):
+            part(model, "headroom", strata(model, records())[stratum][:tasks], MEASURED, ("react", "oracle"), parallel, port)
+
+
+def show(kept: Sequence[Attempt]) -> tuple[dict[str, Any], list[_common.Figure]]:
+    """Print the strata of each model, and return details and figures."""
+    solved = scores(kept, lambda each: None if each.score is None else float(each.score == 1))
+    details, figures, rows = dict[str, Any](), list[_common.Figure](), list[list[str]]()
+    for model in sorted({each.row.partition(" ")[0] for each in kept}):
+        for stratum, names in strata(model, kept).items():
+            ids = [f"miniwob/{name}" for name in names]
+            react, oracle = (f"{model} headroom {arm}" for arm in ("react", "oracle"))
+            gained = gain(solved, oracle, react, ids)
+            cells = [_said(rate(grouped(solved.get(row, {}), ids))) for row in (react, oracle)]
+            tokens = [_mean(kept, row, names) for row in (react, oracle)]
+            rows.append([f"{model}, {stratum}", str(len(names)), str(gained.tasks), *cells, _said(gained), *tokens])
+            details[f"{model} {stratum}"] = {"tasks": names, "measured": gained.tasks, "gain": [gained.mean, gained.low, gained.high]}
+            if gained.tasks:
+                size = model.rpartition("-")[2].replace(".", "_")
+                figures.append(_common.Figure(f"oracle_gain_low_{size}_{stratum}", gained.low, goal=GOAL))
+    header = ["model, stratum", "tasks", "attempts", "ReAct", "oracle search", "gain", "tokens of ReAct", "of the search"]
+    _common.table(header, rows)
+    return details, figures
+
+
+def _said(found: Estimate) -> str:
+    return "" if not found.tasks else f"{found.mean:.2f} [{found.low:.2f}, {found.high:.2f}]"
+
+
+def _mean(kept: Sequence[Attempt], row: str, names: Sequence[str]) -> str:
+    some = [each.tokens for each in kept if each.row == row and name_of(each.task) in names]
+    return f"{sum(some) / len(some):,.0f}" if some else ""
+
+
+def parsed() -> argparse.Namespace:
+    parser = _common.parser(__doc__ or "")
+    parser.add_argument("--headroom", metavar="MODEL", help="model of .bench/instruct to attempt the plan's tasks with")
+    parser.add_argument("--parallel", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--tasks", type=int, default=10, help="most tasks of a stratum")
+    return parser.parse_args()
+
+
+def main() -> int:
+    options, noise = parsed(), _common.Noise()
+    if options.headroom:
+        if not _llamacpp.available() or not (FOLDER / f"{options.headroom}.gguf").exists():
+            _common.lacks("llama.cpp or the instruct models are not installed: run shells/setup.sh --instruct")
+        headroom(options.headroom, options.parallel, options.threads, options.tasks)
+    details, figures = show(records())
+    if options.quick:
+        for each in figures:
+            print(each)
+        return conclude(differing(figures, RESULT) if RESULT.exists() else ["there is no result yet"], len(records()))
+    _common.finish(options, figures, noise, _common.versions("exact-agent"), details)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

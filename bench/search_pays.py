@@ -28,6 +28,7 @@ from _records import conclude, differing, read_records, write_records
 
 from exact.config import Config, parse
 from exact.evaluation.folder import Result
+from exact.evaluation.plan import AGENTS
 from exact.evaluation.statistics import Estimate, rate
 
 RECORDS = _common.ROOT / "bench" / "results" / "search_pays.jsonl.gz"
@@ -83,7 +84,7 @@ def settings(arm: str, base_url: str) -> Config:
         "browser": {"screenshots": False},
     }
     if arm == "oracle":
-        given["search"] = {"algorithm": "rmcts", "k": 4, "iterations": 8, "depth": 4}
+        given["search"] = {**AGENTS["rmcts"]["search"], "k": 4, "iterations": 8, "depth": 4}
         given["value"] = {"kind": "oracle"}
         given["policy"]["samples"] = 4
     return parse(given)

@@ -82,26 +82,3 @@ def _characters(text: str) -> str:
     """Return characters of a set such as `[A-Za-z]` or `[^"]`; of a complement, those of a fixed alphabet."""
     pattern = re.compile(text)
     return "".join(c for c in [*map(chr, range(9, 127)), *"é⟦🙂“…"] if pattern.fullmatch(c))
-
-
-class Accepts(Grammar):
-    """Whether a grammar without recursion has a sentence."""
-
-    def __call__(self, sentence: str) -> bool:
-        return re.fullmatch(self._pattern(self.rules["root"]), sentence) is not None
-
-    def _pattern(self, node) -> str:
-        match node:
-            case ("any", ways):
-                return "(?:" + "|".join(map(self._pattern, ways)) + ")"
-            case ("all", parts):
-                return "".join(map(self._pattern, parts))
-            case ("repeat", part, low, high):
-                return f"(?:{self._pattern(part)}){{{low},{high}}}"
-            case ("literal", text):
-                return re.escape(re.sub(r"\\(.)", lambda m: _ESCAPES.get(m[1], m[1]), text[1:-1]))
-            case ("set", text):
-                return text
-            case ("name", name):
-                return self._pattern(self.rules[name])
-        raise ValueError(node)

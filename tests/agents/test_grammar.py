@@ -13,12 +13,13 @@ from exact.context import Taken
 from exact.environments.browser.act.grammar import BROWSER_ACTIONS, PAGE_ACTIONS
 from exact.environments.desktop.grammar import COMPUTER_13, ELEMENT_ACTIONS, python
 from exact.errors import ActionError
+from exact.models.base import ChatRequest
 from exact.models.scripted import ScriptedModel
 from exact.observation import Observation
 from exact.views.labels import made_names
 
 from ..prompts.states import ACTIONS, SHOE, context, page
-from .gbnf import Accepts, Grammar
+from .gbnf import Grammar
 
 HARD = page(
     ("button", 'Say "hi"\\n'), ("textbox", ""), ("link", "été\t🙂\n[9]"), ("link", "y" * 200), ("button", "OK"), ("button", "OK"),
@@ -124,6 +125,11 @@ def sentences(space: ActionSpace = BROWSER_ACTIONS, seen: Observation = HARD, **
     return {grammar.sentence(rng) for _ in range(1500)}
 
 
+def sentences_of(written: str) -> set[str]:
+    grammar, rng = Grammar(written), random.Random(4)
+    return {grammar.sentence(rng) for _ in range(800)}
+
+
 def named(written: set[str], verb: str) -> set[str]:
     return {line.split("[")[1].split("]")[0] for line in written if line.startswith(f"Action: {verb} [")}
 
@@ -165,19 +171,35 @@ def fields(**held: str) -> Observation:
     return msgspec.structs.replace(seen, elements=tuple(elements))
 
 
-@pytest.mark.parametrize("held", ["Ann", "a", "A]^-[", "a" * 40])
-def test_a_field_is_filled_with_any_other_text_than_it_holds(held: str) -> None:
-    written = answer_grammar(BROWSER_ACTIONS, fields(Name=held, Age="").elements, labels=False, thought=False)
-    read = Accepts(written)
-    for other in ("", held[:-1], held + "x", "x" + held, held[:-1] + "é", held[:-1] + '\\"', 'say \\"hi\\"'):
-        assert read(f'Action: fill [1] "{other}"'), other
-    assert not read(f'Action: fill [1] "{held}"')
-    assert read(f'Action: fill [2] "{held}"')
+def taken(seen: Observation, *said: str) -> tuple[Taken, ...]:
+    return tuple(Taken(observation=seen, action=BROWSER_ACTIONS.parse(each)) for each in said)
 
 
-def test_the_option_that_a_list_shows_is_out() -> None:
-    written = {line for line in sentences(seen=fields(City="Rome")) if "select" in line}
-    assert written == {'Action: select [1] "Lima"'}
+async def asked(seen: Observation, *history: Taken) -> ChatRequest:
+    model = ScriptedModel(lambda question, sample: "Action: scroll up")
+    await LLMPolicy(model, PolicyConfig(samples=1, grammar="action")).propose(context(seen, history=history), BROWSER_ACTIONS, 1)
+    return model.requests[0]
+
+
+async def test_what_the_last_step_gave_a_field_is_out_until_another_step() -> None:
+    empty, full = fields(Name=""), fields(Name="Ann")
+    (fill,) = taken(empty, 'fill [1] "Ann"')
+    (press,) = taken(full, 'press "Tab"')
+    after, later = [(await asked(full, *history)) for history in ((fill,), (fill, press))]
+    assert '"fill"' not in after.grammar and '"fill"' in later.grammar
+    assert "the element holds this already" in after.messages[1].parts[0].text
+    assert "the element holds this already" not in later.messages[1].parts[0].text
+
+
+async def test_what_twice_changed_nothing_that_can_be_seen_is_out() -> None:
+    seen, other = page(("tab", "One"), ("tab", "Two")), page(("tab", "Three"))
+    once, twice = taken(seen, "click [1]"), taken(seen, "click [1]", "click [2]", "click [1]")
+    for history, out in ((once, False), (twice, True), ((*twice, *taken(other, "click [1]")), False)):
+        request = await asked(seen, *history)
+        assert ("done twice here" in request.messages[1].parts[0].text) is out
+        assert named(sentences_of(request.grammar), "click") == ({"2"} if out else {"1", "2"})
+    patient = await asked(seen, *taken(seen, "wait", "wait", "wait"))
+    assert "Action: wait" in sentences_of(patient.grammar)
 
 
 def test_an_answer_that_gives_a_field_what_it_holds_is_asked_again() -> None:

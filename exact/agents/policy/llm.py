@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
@@ -30,11 +31,11 @@ from exact.agents.policy.prior import merge_proposals
 from exact.agents.request import check_view, state_request
 from exact.config import PolicyConfig, ViewConfig
 from exact.context import Context, Proposal, Taken
-from exact.environments.browser.act.grammar import can_type, options_of, suited
+from exact.environments.browser.act.grammar import can_type, holds, options_of, suited
 from exact.environments.tools.schema import JSON_GRAMMAR
 from exact.errors import UsageError
 from exact.models.base import ChatModel, ChatRequest, Choice, Sampling, reasons
-from exact.observation import Element
+from exact.observation import Element, same_state
 from exact.prompts.ask import read, read_choices
 from exact.untrusted import read_yaml
 from exact.views.labels import describe, element_label, made_names
@@ -86,6 +87,7 @@ class LLMPolicy:
 
         Raises ModelError.
         """
+        context = msgspec.structs.replace(context, tried=(*context.tried, *spent(context)))
         if self._points and context.observation.screenshot is not None and actions.code is None:
             weighted = await self._sampled(context, actions, points=True)
             return merge_proposals(weighted, k)
@@ -228,6 +230,30 @@ def useful(actions: ActionSpace, context: Context, *, pictured: bool = False) ->
     return ActionSpace([verb for verb in actions.verbs.values() if has_a_use(verb)])
 
 
+def spent(context: Context) -> tuple[Taken, ...]:
+    """Return actions that have done what they can in a state, as refused ones.
+
+    What gave a field its content is refused in the state after it. What twice changed nothing that can be seen, waiting aside, is refused
+    until something else happens.
+    """
+    here, found, times = context.observation, dict[str, Taken](), Counter[str]()
+    for taken in reversed(context.history):
+        if taken is context.history[-1] and holds(taken.action, here.elements):
+            found[taken.action.key] = msgspec.structs.replace(taken, error="the element holds this already")
+        if taken.error or not here.fingerprint or not same_state(taken.observation.fingerprint, here.fingerprint):
+            break
+        if taken.action.name == "wait":
+            continue
+        times[taken.action.key] += 1
+        if times[taken.action.key] == _IN_VAIN:
+            found[taken.action.key] = msgspec.structs.replace(taken, error="done twice here, and nothing changed that can be seen")
+    return tuple(found.values())
+
+
+_IN_VAIN = 2
+"""Times that an action may change nothing that can be seen: a goal may need a step twice."""
+
+
 def span_probability(choice: Choice, span: tuple[int, int] | None) -> float | None:
     """Return the geometric mean of the probabilities of the tokens in a part of an answer. None if the server does not give them.
 
@@ -276,13 +302,7 @@ THOUGHT = 240
 TEXT = 200
 """Most characters of a text."""
 
-_SET_SIGNS = {"]": r"\]", "[": r"\["}
-_HELD = 40
-"""Most characters of a field's content that is out of its grammar."""
-_ESCAPED = r'"\\" ["\\nt]'
-_TEXT = rf"""text ::= "\"" rest "\""
-rest ::= character{{0,{TEXT}}}
-character ::= [^"\\\r\n\t] | {_ESCAPED}"""
+_TEXT = r"""text ::= "\"" ([^"\\\r\n\t] | "\\" ["\\nt]){0,""" + str(TEXT) + r"""} "\"" """
 _NUMBER = "number ::= [0-9]{1,4}"
 
 
@@ -299,9 +319,8 @@ def answer_grammar(
 ) -> str:
     """Return the grammar of an answer that names one action of these elements, or with `most` a list of at most so many.
 
-    A verb names the elements that it has a use for, a list its other options, and an upload one of `files`. A field is filled with another
-    text than it holds. An element is out for a verb that was refused with it, as `tried` says. `labels`: elements are named by label and id,
-    else by id; `made` names those without a name.
+    A verb names the elements that it has a use for, a list its options, and an upload one of `files`. An element is out for a verb that was
+    refused with it, as `tried` says. `labels`: elements are named by label and id, else by id; `made` names those without a name.
     `thought`: a line of thought stands before each action. Empty: the actions are code, or none is possible.
     """
     refused = {(taken.action.name, taken.action.elements) for taken in tried if taken.error}
@@ -324,7 +343,7 @@ def answer_grammar(
             f"action ::= {' | '.join(f'verb-{place}' for place in range(len(ways)))}",
             *(f"verb-{place} ::= {way}" for place, way in enumerate(ways)),
             *([f"element ::= {_alternatives([*named.values()])}"] if named else []),
-            _TEXT,
+            _TEXT.strip(),
             _NUMBER,
             *([JSON_GRAMMAR] if any(Parameter.OBJECT in verb.form for verb in actions.verbs.values()) else []),
         ]
@@ -341,30 +360,10 @@ def _ways(
         return ""
     some = [each for each in suited(verb, elements) if (verb.name, (each.id,)) not in refused]
     if verb.name == "select":
-        return " | ".join(_form(verb, _literal(named[each.id]), _texts(_other_options(each, elements))) for each in some)
-    if verb.name == "fill" and any(each.value for each in some):
-        empty = [named[each.id] for each in some if not each.value]
-        ways = [_form(verb, _literal(named[each.id]), _other_text(each.value)) for each in some if each.value]
-        return " | ".join([*([_form(verb, f"({_alternatives(empty)})")] if empty else []), *ways])
+        return " | ".join(_form(verb, _literal(named[each.id]), _texts(options_of(each, elements))) for each in some)
     if len(some) == len(elements):
         return _form(verb, "element") if some else ""
     return _form(verb, f"({_alternatives([named[each.id] for each in some])})", _texts(files)) if some else ""
-
-
-def _other_options(chosen: Element, elements: Sequence[Element]) -> list[str]:
-    """Return the options of a list but the one that it shows, or all if it has no other."""
-    options = options_of(chosen, elements)
-    return [each for each in options if each != chosen.value] or list(options)
-
-
-def _other_text(held: str) -> str:
-    """Return the grammar of a text in quotation marks that is not `held`; that of any text if it is long or has to be escaped."""
-    if len(held) > _HELD or set(held) & set('"\\\r\n\t'):
-        return "text"
-    other = f"character{{1,{TEXT}}}"
-    for sign in reversed(held):
-        other = rf"""([^"\\\r\n\t{_SET_SIGNS.get(sign, sign)}] rest | {_ESCAPED} rest | {_literal(sign)} {other})?"""
-    return rf'"\"" {other} "\""'
 
 
 def _form(verb: Verb, element: str, texts: str = "") -> str:

@@ -16,6 +16,7 @@ import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
+from itertools import takewhile
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -35,7 +36,7 @@ from exact.environments.browser.act.grammar import can_type, holds, options_of, 
 from exact.environments.tools.schema import JSON_GRAMMAR
 from exact.errors import UsageError
 from exact.models.base import ChatModel, ChatRequest, Choice, Sampling, reasons
-from exact.observation import Element, same_state
+from exact.observation import Element, Observation, same_state
 from exact.prompts.ask import read, read_choices
 from exact.untrusted import read_yaml
 from exact.views.labels import describe, element_label, made_names
@@ -233,21 +234,20 @@ def useful(actions: ActionSpace, context: Context, *, pictured: bool = False) ->
 def spent(context: Context) -> tuple[Taken, ...]:
     """Return actions that have done what they can in a state, as refused ones.
 
-    What gave a field its content is refused in the state after it. What twice changed nothing that can be seen, waiting aside, is refused
-    until something else happens.
+    What gave a field its content is refused as long as the field holds it. What twice changed nothing that can be seen, waiting aside, is
+    refused until something else happens.
     """
-    here, found, times = context.observation, dict[str, Taken](), Counter[str]()
-    for taken in reversed(context.history):
-        if taken is context.history[-1] and holds(taken.action, here.elements):
-            found[taken.action.key] = msgspec.structs.replace(taken, error="the element holds this already")
-        if taken.error or not here.fingerprint or not same_state(taken.observation.fingerprint, here.fingerprint):
-            break
-        if taken.action.name == "wait":
-            continue
-        times[taken.action.key] += 1
-        if times[taken.action.key] == _IN_VAIN:
-            found[taken.action.key] = msgspec.structs.replace(taken, error="done twice here, and nothing changed that can be seen")
-    return tuple(found.values())
+    here = context.observation
+    found = {taken.action.key: "the element holds this already" for taken in context.history if holds(taken.action, here.elements)}
+    still = takewhile(lambda taken: not taken.error and _stands(taken.observation, here), reversed(context.history))
+    times = Counter(taken.action.key for taken in still if taken.action.name != "wait")
+    found |= {key: "done twice here, and nothing changed that can be seen" for key, count in times.items() if count >= _IN_VAIN}
+    last = {taken.action.key: taken for taken in context.history}
+    return tuple(msgspec.structs.replace(last[key], error=error) for key, error in found.items())
+
+
+def _stands(before: Observation, now: Observation) -> bool:
+    return bool(now.fingerprint) and same_state(before.fingerprint, now.fingerprint)
 
 
 _IN_VAIN = 2

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import hashlib
+import itertools
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -93,17 +94,13 @@ def settings(arm: str, base_url: str) -> Config:
 def part(model: str, name: str, tasks: Sequence[str], seeds: Sequence[int], arms: Sequence[str], parallel: int, port: int) -> None:
     """Attempt one part of the plan, task by task, and keep its records."""
     url = f"http://127.0.0.1:{port}/v1"
-    for task in tasks:
-        kept = {(each.row, each.task) for each in records()}
-        rows = {arm: f"{model} {name} {arm}" for arm in arms}
-        wanted = {(row, each.id) for row in rows.values() for each in tasks_of([task], seeds)}
-        if wanted <= kept:
+    for task, arm in itertools.product(tasks, arms):
+        row, wanted = f"{model} {name} {arm}", tasks_of([task], seeds)
+        if {each.id for each in wanted} <= {each.task for each in records() if each.row == row}:
             continue
-        work = WORK / model / name / task
-        folder = folder_of(work, tasks_of([task], seeds), {arm: settings(arm, url) for arm in arms})
-        results = asyncio.run(attempt(folder, parallel, _common.Noise()))
-        new = [recorded(rows[each.agent], each) for each in results]
-        write_records(RECORDS, [each for each in records() if (each.row, each.task) not in wanted] + new)
+        work = WORK / model / name / task / arm
+        results = asyncio.run(attempt(folder_of(work, wanted, {arm: settings(arm, url)}), parallel, _common.Noise()))
+        write_records(RECORDS, [*records(), *(recorded(row, each) for each in results)])
         shutil.rmtree(work)
 
 

@@ -243,7 +243,7 @@ def spent(context: Context) -> tuple[Taken, ...]:
     times = Counter(taken.action.key for taken in still if taken.action.name != "wait")
     found |= {key: "done twice here, and nothing changed that can be seen" for key, count in times.items() if count >= _IN_VAIN}
     last = {taken.action.key: taken for taken in context.history}
-    return tuple(msgspec.structs.replace(last[key], error=error) for key, error in found.items())
+    return tuple(msgspec.structs.replace(last[key], observation=here, error=error) for key, error in found.items())
 
 
 def _stands(before: Observation, now: Observation) -> bool:

@@ -128,6 +128,7 @@ def _renamed(new: str) -> Callable[[click.Context, click.Parameter, str | None],
 @click.option("--out", "-o", type=RunFolderPath(), help="Folder to write the benchmark to. Default: runs/bench-<number>.")
 @click.option("--resume", is_flag=True, help="Resume the benchmark in --out. Its agents and tasks need not be given again.")
 @click.option("--dry-run", is_flag=True, help="Print what would be called and written, and what it costs at worst. Start nothing.")
+@click.option("--advise", is_flag=True, help="Tell what the agents of the benchmark in --out bring, for how much, and which to use.")
 @click.option("--reports/--no-reports", default=True, show_default=True, help="Write a report of each attempt, to which the page links.")
 @click.option("--png", is_flag=True, help="Also write the curves as PNG.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each result instead of the table.")
@@ -136,7 +137,7 @@ def bench(
     suite: tuple[str, ...], agents: tuple[str, ...], seeds: str | None, budget: tuple[str, ...], own_budgets: bool,
     overrides: tuple[str, ...], parallel: int | None, memory: float | None, cores: float | None, environments: int | None, engine: str,
     reruns: int, hang: float, allow_same_task: bool, out: Path | None, resume: bool, reports: bool, png: bool, as_json: bool,
-    strict_nltk: bool, money: float | None, address: str | None, needs: tuple[str, ...], pause: float, dry_run: bool,
+    strict_nltk: bool, money: float | None, address: str | None, needs: tuple[str, ...], pause: float, dry_run: bool, advise: bool,
 ) -> int:  # fmt: skip
     """Run several agents on a suite at equal budgets and compare them.
 
@@ -150,13 +151,12 @@ def bench(
     from exact.cli.trust import require_trusted_bench
     from exact.evaluation.folder import BenchFolder
 
+    if advise:
+        return _advise(out, suite)
     _check_engine(engine, address, needs)
     resources = needs_of(needs)
     if resume:
-        if dry_run:
-            raise UsageError("--dry-run shows a new benchmark: leave out --resume, or use `exact show OUT --progress`")
-        if out is None:
-            raise UsageError("--resume requires --out: give the folder of the benchmark")
+        out = _to_resume(out, dry_run)
         folder = BenchFolder.open(out)
         require_trusted_bench(out)
         hold(out)
@@ -204,6 +204,32 @@ def bench(
     if failed := [each for each in results if each.status == "failed"]:
         echo(f"exact: {_way_on(failed, folder.path)}", err=True)
     return 1 if failed or left else 0
+
+
+def _to_resume(out: Path | None, dry_run: bool) -> Path:
+    """Return the folder to resume. Raises UsageError if there is none, or nothing is to be started."""
+    if dry_run:
+        raise UsageError("--dry-run shows a new benchmark: leave out --resume, or use `exact show OUT --progress`")
+    if out is None:
+        raise UsageError("--resume requires --out: give the folder of the benchmark")
+    return out
+
+
+def _advise(out: Path | None, suite: tuple[str, ...]) -> int:
+    """Print what the agents of a benchmark bring over its first one. Raises UsageError."""
+    from exact.evaluation.folder import BenchFolder
+    from exact.evaluation.table import advised
+
+    if out is None or suite:
+        raise UsageError("--advise reads a benchmark that was run: give its folder with --out, and no tasks")
+    folder = BenchFolder.open(out)
+    if len(folder.plan.agents) < 2:
+        raise UsageError(f"{out} has one agent: run another one beside it, as in `exact bench SUITE -a react -a rmcts`")
+    lines = advised(folder.plan, [*folder.gather().values()])
+    if not lines:
+        raise UsageError(f"{out} has no two agents with scores, oracles aside: resume it with `exact bench --resume --out {out}`")
+    echo("\n".join(lines))
+    return 0
 
 
 def _check_engine(engine: str, address: str | None, needs: tuple[str, ...]) -> None:

@@ -50,6 +50,8 @@ def compare(a: Path, b: Path, every: bool, as_json: bool) -> None:
         f"\ngain of {one}: {gain.gain}; wins {gain.wins}, losses {gain.losses}, ties {gain.ties}; "
         f"p {gain.mcnemar:.3f} (McNemar, assumes independent attempts), {gain.by_task:.3f} (sign flips by task)"
     )
+    if not any(each.oracle for each in sides):
+        echo(comparing.advice(comparison.b, comparison.a, gain))
     if any(comparison.only):
         echo(f"not compared: {comparison.only[0]} scores that only {one} has, {comparison.only[1]} that only {other} has")
     shown = [each for each in comparison.tasks if every or each.wins or each.losses]

@@ -151,6 +151,31 @@ def versus(a: Sequence[Result], b: Sequence[Result]) -> Versus:
     )
 
 
+def advice(base: AgentSummary, other: AgentSummary, found: Versus) -> str:
+    """Return in one sentence what `other` brings over `base`, for how much more, and which to use. `found`: `other` against `base`.
+
+    The cost is tokens, or environment steps if neither asked a model. How many tasks would show a gain is that of an interval whose width
+    falls with the square root of their number.
+    """
+    gain, low, high, tasks = found.gain
+    if math.isnan(low):
+        return f"{other.agent} against {base.agent}: {tasks} task{'' if tasks == 1 else 's'} cannot tell: run at least ten"
+    kind = "tokens" if base.costs["tokens"] or other.costs["tokens"] else "transitions"
+    unit, less, more = "tokens" if kind == "tokens" else "steps", base.costs[kind], other.costs[kind]
+    times = f"{more / less:.1f} times the {unit}" if less else f"{more:,.0f} {unit} in place of none"
+    if math.isnan(more + less):
+        times = f"an unknown number of {unit}"
+    solves = f"{abs(100 * gain):.0f} {'fewer' if gain < 0 else 'more'} of 100 attempts [{100 * low:.0f}, {100 * high:.0f}], for {times}"
+    if low > 0:
+        price = f", {(more - less) / gain:,.0f} {unit} for each further one" if more > less else ""
+        return f"{other.agent} solves {solves}{price}: use {other.agent} if that is worth it"
+    if high < 0:
+        return f"{other.agent} solves {solves}: use {base.agent}"
+    wanted = math.ceil(tasks * ((high - low) / 2 / abs(gain)) ** 2) if gain else 0
+    told = f", or run more: some {max(wanted, tasks + 1):,} tasks would show a difference of this size" if wanted else ""
+    return f"no difference is shown: {other.agent} solves {solves}: use {base.agent if more >= less else other.agent}{told}"
+
+
 def by_agent(results: Iterable[Result]) -> dict[str, list[Result]]:
     """Group results by agent, in the given order."""
     groups: dict[str, list[Result]] = {}

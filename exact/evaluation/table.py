@@ -15,7 +15,7 @@ import msgspec
 
 from exact.evaluation.folder import Result
 from exact.evaluation.plan import Plan
-from exact.evaluation.summary import AgentSummary, Reward, Versus, by_agent, summarise, task_of, versus
+from exact.evaluation.summary import AgentSummary, Reward, Versus, advice, by_agent, summarise, task_of, versus
 
 REWARD = " (TRAINED WITH REWARD: read the environment's rewards)"
 ORACLE = " (ORACLE: saw the score, headroom only)"
@@ -40,7 +40,17 @@ def render_markdown(plan: Plan, results: Sequence[Result], rewards: Mapping[str,
         first = plan.agents[0]
         against = {agent: versus(groups[agent], groups[first]) for agent in plan.agents[1:]}
         parts += _against(first, against, {each.agent: each for each in rows})
+        parts += [lines] if (lines := "\n".join(f"- {line}" for line in advised(plan, results))) else []
     return "\n\n".join([*parts, *_published(plan)]) + "\n"
+
+
+def advised(plan: Plan, results: Sequence[Result]) -> list[str]:
+    """Return what each agent brings over the first one, and which to use. An oracle is headroom, and not to be used."""
+    found = by_agent(results)
+    rows = {agent: summarise(agent, found.get(agent, [])) for agent in plan.agents}
+    first = rows[plan.agents[0]]
+    others = [each for each in rows.values() if each is not first and each.scored and not (each.oracle or first.oracle)]
+    return [advice(first, each, versus(found[each.agent], found[first.agent])) for each in others if first.scored]
 
 
 def agent_label(summary: AgentSummary) -> str:

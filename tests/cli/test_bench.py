@@ -47,6 +47,8 @@ def test_a_benchmark_runs_is_resumed_compared_and_rescored(tmp_path: Path, capsy
     assert (tmp_path / "bench" / "results.jsonl").read_text() == results
     assert main(["compare", f"{out}/agents/mcts", f"{out}/agents/react"]) == 0
     assert "wins 0, losses 0, ties 2" in capsys.readouterr().out
+    assert main(["bench", "--advise", "--out", out]) == 0
+    assert "mcts" in (told := capsys.readouterr().out) and "react: 1 task cannot tell" in told
     assert main(["rescore", out, "--task", "*?seed=1"]) == 0
     assert "= mcts miniwob/click-test-2?seed=1: 1 -> 1" in capsys.readouterr().out
 

@@ -14,7 +14,7 @@ from exact.evaluation.folder import Result
 from exact.evaluation.output import curves, render_page, success_curve, write_outputs
 from exact.evaluation.plan import BenchSession, Plan, at_equal_budgets, budget_of, checked_names
 from exact.evaluation.summary import Side, compare, open_side, summarise, versus
-from exact.evaluation.table import published, published_on, render_markdown
+from exact.evaluation.table import advised, published, published_on, render_markdown
 from exact.task import Task
 from tests.evaluation.toys import run, settings, toy_bench
 
@@ -301,3 +301,39 @@ def test_money_and_seconds_may_be_capped_at_fractions_and_what_is_counted_at_who
 def test_agents_need_names_of_their_own_that_folders_can_have(names: list[str]) -> None:
     with pytest.raises(UsageError):
         checked_names(names)
+
+
+def some(agent: str, solved: str, tokens: int, **more: object) -> list[Result]:
+    """Return results of ten tasks: a digit each, 1 for success."""
+    names = [f"miniwob/{name}?seed=0" for name in "abcdefghij"]
+    return [
+        msgspec.structs.replace(result(agent, 0, float(digit), tokens=tokens, **more), task=name)
+        for digit, name in zip(solved, names, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("base", "other", "words"),
+    [
+        ("0000000000", "1111111100", ("mcts solves 80 more of 100 attempts", "4.0 times the tokens, 3,750 tokens for each", "use mcts")),
+        ("1111111100", "0000000000", ("mcts solves 80 fewer of 100 attempts", "use react")),
+        ("1100000000", "1010100000", ("no difference is shown", "use react, or run more: some", "tasks would show")),
+        ("1100000000", "1100000000", ("no difference is shown", "0 more of 100 attempts [0, 0]", "use react")),
+    ],
+)
+def test_advice_says_what_search_brings_for_how_much_and_what_to_use(base: str, other: str, words: tuple[str, ...]) -> None:
+    lines = [*some("react", base, 1000), *some("mcts", other, 4000)]
+    both = msgspec.structs.replace(plan("react", "mcts"), tasks=tuple(Task(id=each.task, instruction="") for each in lines[:10]))
+    (told,) = advised(both, lines)
+    assert all(word in told for word in words), told
+    assert told in render_markdown(both, lines)
+
+
+def test_advice_names_no_oracle_and_judges_nothing_by_one_task_or_an_unknown_cost() -> None:
+    assert advised(plan("react", "best"), [result("react", 0, 0.0), result("best", 0, 1.0, oracle=True)]) == []
+    assert advised(plan("react", "mcts"), [result("react", 0, 0.0), result("mcts", 0, 1.0)]) == [
+        "mcts against react: 1 task cannot tell: run at least ten"
+    ]
+    assert advised(plan("react", "mcts"), [result("react", 0, 0.0)]) == []
+    (told,) = advised(plan("react", "mcts"), [*some("react", "0" * 10, 9), *some("mcts", "1" * 10, None)])  # type: ignore[arg-type]
+    assert "an unknown number of tokens" in told

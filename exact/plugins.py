@@ -6,6 +6,7 @@ has signed the folder: see `exact.untrusted`.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import importlib
 import importlib.util
@@ -25,6 +26,8 @@ _trusted = set[str]()
 """Names that a configuration of the user's holds, or a run folder that the user signed."""
 _recorded = set[str]()
 """Names read from run folders that this user has not signed."""
+_needed_soon = dict[str, None]()
+"""Modules to import while another process starts, in order."""
 _shipped = dict[str, Path]()
 """Files that another machine sent, by the place in a plug-in's name."""
 
@@ -42,6 +45,20 @@ def distrust(names: Iterable[str]) -> None:
 def use_shipped(files: Mapping[str, Path]) -> None:
     """Read the code of plug-ins from these files, by the place in their name `place:attribute`: they came from another machine."""
     _shipped.update(files)
+
+
+def import_later(*modules: str) -> None:
+    """Note modules that are needed soon, so that they are imported while this process waits for another one to start."""
+    _needed_soon.update(dict.fromkeys(name for name in modules if name not in sys.modules))
+
+
+async def import_meanwhile() -> None:
+    """Import the modules that were noted, one in each turn of the event loop."""
+    while _needed_soon:
+        name = next(iter(_needed_soon))
+        del _needed_soon[name]
+        importlib.import_module(name)
+        await asyncio.sleep(0)
 
 
 def is_plugin(kind: str) -> bool:

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from pytest_httpserver import HTTPServer
+
 import exact
 
 
@@ -38,29 +40,68 @@ def test_a_public_name_is_loaded_when_it_is_used() -> None:
     assert "msgspec" in imported("import exact; exact.Task")
 
 
-def test_a_run_imports_its_own_suite_and_no_sandbox(tmp_path: Path) -> None:
-    """The program of a run stops where it would start Playwright's driver, and prints the modules that it has imported."""
-    code = """
+WATCHED = """
 import os, sys
+from pathlib import Path
+from exact.runs.journal.file import Journal
 
-def stop(event, arguments):
-    if event == "subprocess.Popen" and arguments[0] != "git":  # which is asked for the commit
-        os.write(1, "\\n".join(sorted(sys.modules)).encode())
-        os._exit(0)
+write = Journal.write
 
-sys.addaudithook(stop)
+def note(moment):
+    if not Path(moment).exists():
+        Path(moment).write_text(" ".join(sorted(sys.modules)))
+
+def watch(event, arguments):
+    if event == "subprocess.Popen" and os.path.basename(arguments[0]).startswith("node"):  # Playwright's driver
+        note("browser")
+
+def noting(self, event):
+    if type(event).__name__ == "Reset":
+        note("page")
+    return write(self, event)
+
+sys.addaudithook(watch)
+Journal.write = noting
 from exact.cli.main import main
-main(["run", "miniwob/click-test"])
+main(sys.argv[1:])
 """
+"""A command that writes the names of its modules when it starts the browser, and when it has the first page."""
+MODEL = "policy: {kind: llm}\nmodels: {policy: {model: m, base_url: 'http://127.0.0.1:9/v1', retries: 0}}\n"
+HEAVY = {"openai", "numpy", "jinja2", "PIL", "networkx"}
+
+
+def loaded(folder: Path, *command: str) -> tuple[set[str], set[str]]:
+    """Return the modules that a run has imported when its browser is started, and when its first page is there."""
     environ = {**os.environ, "PYTHONPATH": str(Path(exact.__file__).parents[1])}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path, env=environ)
-    names = {name for name in done.stdout.split() if name.startswith("exact.")}
-    assert {"exact.benchmarks.miniwob.suite", "exact.environments.browser.environment"} <= names
+    subprocess.run([sys.executable, "-c", WATCHED, "run", *command], capture_output=True, check=False, cwd=folder, env=environ)
+    browser, page = (set((folder / moment).read_text().split()) for moment in ("browser", "page"))
+    return browser, page
+
+
+def own(names: set[str]) -> set[str]:
+    return {name for name in names if name.startswith("exact.")}
+
+
+def test_a_run_starts_its_browser_before_it_imports_what_the_browser_does_not_need(tmp_path: Path) -> None:
+    browser, page = loaded(tmp_path, "miniwob/click-test")
     others = (
         "benchmarks.(osworld|webarena(_verified)?|visualwebarena|sites|desktop|browsergym)",
         "environments.(desktop|browser.fork|sandbox)",
     )
-    unused = {name for name in names if re.match(rf"exact\.({'|'.join(others)})(\.|$)", name)}
+    unused = {name for name in page if re.match(rf"exact\.({'|'.join(others)})(\.|$)", name)}
     assert unused == {"exact.environments.sandbox", "exact.environments.sandbox.service"}  # what a task declares
-    assert not any(name.startswith("exact.report") for name in names)
-    assert len(names) < 275
+    assert not any(name.startswith("exact.report") for name in page)
+    later = {"exact.environments.browser.environment", "exact.agents.agent", "exact.runs.attempt.attempt"}
+    assert {"exact.benchmarks.miniwob.suite", *later} <= page and not later & browser
+    assert HEAVY & page == {"numpy"}  # for the vectors of the memory
+    assert len(own(browser)) < 200
+
+
+def test_a_model_is_not_imported_before_it_is_asked(tmp_path: Path, httpserver: HTTPServer) -> None:
+    httpserver.expect_request("/").respond_with_data("<button>Look</button>", content_type="text/html")
+    (tmp_path / "agent.yaml").write_text(MODEL)
+    command = ("--config", "agent.yaml", "--url", httpserver.url_for("/"), "--goal", "Look", "--set", "browser.sandbox=never")
+    browser, page = loaded(tmp_path, *command)
+    assert HEAVY & browser == set()
+    assert HEAVY & page == {"numpy"}  # for pictures of the page
+    assert len(own(browser)) < 215

@@ -6,7 +6,7 @@ Detector of injections that asks a model, beside the rules of exact/text.py.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,7 +17,7 @@ from exact.agents.siblings import ValueComparator
 from exact.agents.value.build import build_comparator, build_value_function
 from exact.agents.value.controls import RewardValue
 from exact.config import Config, PolicyConfig
-from exact.config.agents import POLICIES, POLICY_GROUP, VALUE_GROUP, VALUES
+from exact.config.agents import POLICY_GROUP
 from exact.environments.base import EnvironmentFactory
 from exact.environments.oracle import EpisodeScores, informed_factory
 from exact.environments.reward import rewarded_factory
@@ -26,7 +26,7 @@ from exact.models.base import ChatModel, ChatRequest, Sampling
 from exact.models.open import model_for
 from exact.observation import Observation
 from exact.parts import check_part
-from exact.plugins import attribute, make_plugin
+from exact.plugins import make_plugin
 from exact.prompts.ask import ask, asks
 from exact.prompts.library import render_prompt
 from exact.reflection.base import Reflector
@@ -112,23 +112,6 @@ def build_agent(config: Config, models: Callable[[str], ChatModel], *, run: str 
         oracle=episode_scores is not None,
         episode_scores=episode_scores,
     )
-
-
-def check_own_parts(config: Config) -> None:
-    """Raise UsageError if a policy, value function or file of weights that the user names is missing or does not load."""
-    for policy in (config.policy, *config.arms):
-        _check_own_part("policy", policy.kind, policy.options, POLICIES, POLICY_GROUP)
-    for value in (config.value, *config.value.members):
-        _check_own_part("value", value.kind, value.options, VALUES, VALUE_GROUP)
-
-
-def _check_own_part(part: str, kind: str, options: Mapping[str, object], kinds: tuple[str, ...], group: str) -> None:
-    if kind not in kinds:
-        attribute(f"{part}.kind", kind, group)
-    elif kind == "learned" and options:
-        from exact.agents.learned.agent import check_weights
-
-        check_weights(part, options)
 
 
 def _build_policy(settings: PolicyConfig, config: Config, models: Callable[[str], ChatModel]) -> Policy:

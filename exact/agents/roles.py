@@ -1,13 +1,15 @@
-"""Model roles of an agent, and the model configured for each."""
+"""Model roles of an agent, and the model configured for each; checks of what a configuration names, before the agent is built."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from exact.config import Config, ValueConfig
+from exact.config.agents import POLICIES, POLICY_GROUP, VALUE_GROUP, VALUES
 from exact.errors import UsageError
 from exact.models.open import model_for
 from exact.models.providers import api_of, provider_name, providers
+from exact.plugins import attribute
 
 _CALLS_A_MODEL = frozenset({"llm", "single_debate", "rubric", "comparative", "logprob", "trained"})
 
@@ -46,6 +48,23 @@ def allows_several(config: Config, role: str) -> bool:
     if name not in known:
         return model.api in ("auto", "chat")
     return api_of(model, known[name]) == "chat" and known[name].takes(model.model).n is not False
+
+
+def check_own_parts(config: Config) -> None:
+    """Raise UsageError if a policy, value function or file of weights that the user names is missing or does not load."""
+    for policy in (config.policy, *config.arms):
+        _check_own_part("policy", policy.kind, policy.options, POLICIES, POLICY_GROUP)
+    for value in (config.value, *config.value.members):
+        _check_own_part("value", value.kind, value.options, VALUES, VALUE_GROUP)
+
+
+def _check_own_part(part: str, kind: str, options: Mapping[str, object], kinds: tuple[str, ...], group: str) -> None:
+    if kind not in kinds:
+        attribute(f"{part}.kind", kind, group)
+    elif kind == "learned" and options:
+        from exact.agents.learned.agent import check_weights
+
+        check_weights(part, options)
 
 
 def check_computer(config: Config, role: str) -> None:

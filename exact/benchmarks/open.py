@@ -14,6 +14,7 @@ from exact.config import Config
 from exact.environments.base import EnvironmentFactory
 from exact.environments.own import check_own, own_environment, own_environments
 from exact.errors import EnvironmentFailure, UsageError
+from exact.plugins import import_later
 from exact.task import Task
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ DECLARED = ("services", "hosts", "outside", "browser", "evaluate", "geolocation"
 _IN_BROWSER = frozenset({"miniwob", "webarena", "webarena_verified", "visualwebarena", "trac", "wagtail"})
 """Suites whose environments are browsers of this package."""
 
+_FACTORY = "exact.environments.browser.factory"
+"""Module that is imported while a browser starts."""
 _ON_DESKTOPS = frozenset({"desktop", "osworld"})
 """Suites whose environments are desktops."""
 
@@ -128,6 +131,8 @@ def open_environments(
 
     suite = registry.suite_with_models(task, config.models)
     if not declared_services(task) or not isinstance(suite, ServedSuite):
+        if suite.name in _IN_BROWSER:
+            import_later(_FACTORY)
         return environments_for(suite, task, config.browser)
     setup, evaluator = suite.page(task)
     return _site(task, config, notify, setup, evaluator)
@@ -136,6 +141,11 @@ def open_environments(
 @asynccontextmanager
 async def _own_site(task: Task, config: Config, notify: Notify) -> AsyncIterator[EnvironmentFactory]:
     """Open the user's own site, with the evaluator that the task declares, if any."""
+    import_later(_FACTORY)
+    if not task.private.get("evaluate"):
+        async with _site(task, config, notify, _setup(task), None) as environments:
+            yield environments
+        return
     from exact.benchmarks.own.evaluate import evaluator
     from exact.models.open import Models
 

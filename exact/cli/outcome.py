@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from exact.errors import UsageError
-from exact.runs.attempt.ending import EPISODE_ENDED
+from exact.runs.journal.state import EPISODE_ENDED
 from exact.runs.journal.store import ResultLine, write_whole
 from exact.text import counted, inert
 

@@ -29,6 +29,8 @@ from exact.origins import is_loopback
 if TYPE_CHECKING:
     import ssl
 
+    import openai
+
 
 _NEVER_SENT = ("ConnectError", "ConnectTimeout")
 _NOT_DEPLOYED = ("/responses",)
@@ -70,34 +72,41 @@ class Transport:
 
         Raises UsageError if the provider's token source cannot be imported.
         """
+        self._azure = azure = provider.kind == "azure"
+        self._endpoint, self._version, self._local, self._seconds = endpoint, provider.api_version, local, timeout
+        self._token = token_source(provider.token) if provider.token else None
+        self._key, self._header = key or "none", header or ("api-key" if azure else "")
+        self._deployment = f"/deployments/{model}" if azure else ""
+
+    @functools.cached_property
+    def _client(self) -> openai.AsyncOpenAI:
+        """The SDK's client, which is imported when a model is asked first: it takes longer than a page."""
         import openai
 
-        azure = provider.kind == "azure"
-        self._openai = openai
-        self._token = token_source(provider.token) if provider.token else None
-        self._headers: dict[str, Any] = dict.fromkeys(_ambient_headers(), openai.omit)
-        self._headers["User-Agent"] = f"exact/{version('exact-agent')}"
-        if header := header or ("api-key" if azure else ""):
-            self._headers |= {header: key or "none", "Authorization": openai.omit}
-        else:
-            self._headers["Authorization"] = f"Bearer {key or 'none'}"
-        self._client = openai.AsyncOpenAI(
+        return openai.AsyncOpenAI(
             api_key="none",  # each request has its own credentials
-            base_url=endpoint.base_url.rstrip("/") + ("/openai" if azure else ""),
-            default_query={"api-version": provider.api_version} if azure else None,
+            base_url=self._endpoint.base_url.rstrip("/") + ("/openai" if self._azure else ""),
+            default_query={"api-version": self._version} if self._azure else None,
             max_retries=0,
-            timeout=timeout,
+            timeout=self._seconds,
             http_client=openai.DefaultAsyncHttpxClient(
-                timeout=timeout,
-                trust_env=not local,
-                verify=tls_settings(not local),
+                timeout=self._seconds,
+                trust_env=not self._local,
+                verify=tls_settings(not self._local),
                 follow_redirects=False,  # a redirect would take prompts, and keys in separate headers, to another server
                 headers={"Accept-Encoding": "gzip, deflate"},
                 event_hooks={"response": [_bound]},
             ),
         )
-        self._seconds = timeout
-        self._deployment = f"/deployments/{model}" if azure else ""
+
+    @functools.cached_property
+    def _headers(self) -> dict[str, Any]:
+        import openai
+
+        found = {**dict.fromkeys(_ambient_headers(), openai.omit), "User-Agent": f"exact/{version('exact-agent')}"}
+        if self._header:
+            return found | {self._header: self._key, "Authorization": openai.omit}
+        return found | {"Authorization": f"Bearer {self._key}"}
 
     async def post(self, path: str, body: Mapping[str, Any], headers: Mapping[str, str] = _NO_HEADERS) -> str:
         """Return the text of the answer to a JSON body, sent with further headers.
@@ -115,7 +124,8 @@ class Transport:
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._client.close()
+        if "_client" in vars(self):
+            await self._client.close()
 
     async def _credentials(self) -> dict[str, Any]:
         if self._token is None:
@@ -129,12 +139,14 @@ class Transport:
 
     async def _received(self, request: Awaitable[bytes], seconds: float) -> str:
         """Return the text of an answer. The SDK's own time limit holds for each read, and a server may send one byte at a time."""
+        import openai
+
         try:
             async with asyncio.timeout(seconds):
                 return (await request).decode()
-        except self._openai.APIStatusError as error:
+        except openai.APIStatusError as error:
             _raise_status(error.response)
-        except self._openai.APIConnectionError as error:
+        except openai.APIConnectionError as error:
             cause = error.__cause__ or error
             raise NoAnswer(str(cause) or type(cause).__name__, sent=type(cause).__name__ not in _NEVER_SENT) from error
         except OSError as error:

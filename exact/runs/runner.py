@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from exact.agents.agent import Agent, build_agent, check_own_parts
-from exact.agents.roles import roles
+from exact.agents.roles import check_own_parts, roles
 from exact.config import CacheConfig, Config, check_continues, dump, load_recorded
 from exact.deprecated import renamed_arguments, with_simulation
 from exact.environments.base import EnvironmentFactory
@@ -27,17 +26,14 @@ from exact.environments.tools.tool import Tool
 from exact.errors import EnvironmentFailure, ExactError, InfrastructureError, PartError, UncertainCommit, UsageError
 from exact.models.base import ChatModel
 from exact.parts import calling
-from exact.plugins import trust
+from exact.plugins import import_later, trust
 from exact.prompts.library import use_folder
 from exact.reflection.base import Memory
-from exact.runs.attempt.attempt import Attempt
-from exact.runs.attempt.ending import final_answer
 from exact.runs.attempt.memory import MemoryRounds, check_memory, open_run_memory, version_of
-from exact.runs.attempt.person import Ask
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import Journal, read_journal
 from exact.runs.journal.spending import JournalledModel
-from exact.runs.journal.state import AttemptState, fold
+from exact.runs.journal.state import AttemptState, final_answer, fold
 from exact.runs.journal.store import Blobs, Manifest, ResultLine, RunFolder, log_error, write_whole
 from exact.runs.journal.versions import versions
 from exact.runs.lock import site_lease, sole
@@ -52,12 +48,18 @@ from exact.task import Task
 from exact.text import use_fence_key
 
 if TYPE_CHECKING:
+    from exact.agents.agent import Agent
     from exact.models.open import Models, RateLimiters
+    from exact.runs.attempt.attempt import Attempt
+    from exact.runs.attempt.person import Ask
 
 OpenEnvironments = Callable[[Task], AbstractAsyncContextManager[EnvironmentFactory]]
 """A function that opens the environments of a task."""
 Listening = Sequence[Callable[[ev.AnyEvent], None]]
 """Functions that are called with each event that is written to a journal."""
+_PARTS = ("exact.agents.agent", "exact.runs.attempt.attempt")
+_LEARNED = "exact.agents.learned.agent"
+"""Modules of an attempt, which are imported while a browser starts, and that of a learned policy."""
 Watch = Callable[[Task, AttemptState, ev.AnyEvent], None]
 """A function that is called with each event of an attempt, before it is applied to the state."""
 
@@ -196,6 +198,7 @@ class Runner:
     @asynccontextmanager
     async def _opened_environments(self, task: Task) -> AsyncIterator[tuple[EnvironmentFactory, tuple[Tool, ...]]]:
         """Open the environments and the tools of an attempt."""
+        import_later(*_PARTS, *[_LEARNED] * (self.config.policy.kind == "learned"))
         async with opened_tools(self.config.tools, self.tools) as tools, self.open_environments(task) as environments:
             yield with_simulation(environments), tools
 
@@ -217,6 +220,9 @@ class Runner:
         tools: Sequence[Tool], *, again: bool,
     ) -> Iterator[Attempt]:  # fmt: skip
         """Open the journal of a task, and yield the attempt that it folds to."""
+        from exact.agents.agent import build_agent
+        from exact.runs.attempt.attempt import Attempt
+
         with self._journal(self.folder.task_folder(task) / "journal.jsonl", listening) as journal:
             state = fold(self.config, read_journal(journal.path))
             journal.since(journal.clock() - state.spending.elapsed)

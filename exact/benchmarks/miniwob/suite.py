@@ -126,12 +126,14 @@ class MiniWob:
             async with self.forking_factory(config) as environments:
                 yield environments
             return
-        from exact.environments.browser import BrowserFactory, launch
+        from exact.environments.browser import launch
 
         config = msgspec.structs.replace(config, width=WIDTH, height=HEIGHT)
         async with serve(self._pages or miniwob_pages(), self._rewrite) as address:
             setup = page_setup(address)
             async with launch(config, setup.hosts) as browser:
+                from exact.environments.browser import BrowserFactory
+
                 yield BrowserFactory(browser, setup, config, isolated=True, evaluator=verdict)
 
     @asynccontextmanager

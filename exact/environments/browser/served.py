@@ -13,12 +13,10 @@ import shutil
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from exact.config import BrowserConfig, SandboxConfig
 from exact.environments.base import EnvironmentFactory
-from exact.environments.browser.environment import Evaluator
-from exact.environments.browser.factory import BrowserFactory
 from exact.environments.browser.fork.init_process import last_lines, unanswered
 from exact.environments.browser.launch.connect import NO_WALL
 from exact.environments.browser.launch.launch import launch
@@ -29,6 +27,9 @@ from exact.environments.sandbox.service import Service
 from exact.environments.sites.site import Outside
 from exact.errors import EnvironmentFailure, UsageError
 from exact.machine import Child, kill_group, scratch
+
+if TYPE_CHECKING:
+    from exact.environments.browser.environment import Evaluator
 
 _POLL, _GRACE = 0.05, 1.0
 """Seconds between two checks whether a service is ready, and within which the end of its output is read."""
@@ -60,6 +61,8 @@ async def open_served_site(
             for service in services:
                 await stack.enter_async_context(_run_service(service))
             browser = await stack.enter_async_context(launch(config, setup.hosts))
+            from exact.environments.browser.factory import BrowserFactory
+
             yield BrowserFactory(browser, setup, config, isolated=False, evaluator=evaluator, outside=outside)
         else:
             inside = {"services": services, "application": application, "warn": warn}
@@ -94,6 +97,8 @@ async def open_remote_site(
         if config.cdp_url:
             warn(NO_WALL)
         browser = await stack.enter_async_context(launch(config, {**setup.hosts, **outside.hosts}, pins=outside.trusted))
+        from exact.environments.browser.factory import BrowserFactory
+
         yield BrowserFactory(browser, setup, config, isolated=False, evaluator=evaluator, outside=outside)
 
 

@@ -17,9 +17,8 @@ from exact.report.model import data
 from exact.report.model.reading import Reading
 from exact.report.model.routes import lines, travel, withheld, writes, wrong
 from exact.report.model.text import LABEL, LINE, one_line
-from exact.runs.attempt.ending import final_answer
 from exact.runs.journal import events as ev
-from exact.runs.journal.state import AttemptState
+from exact.runs.journal.state import AttemptState, final_answer
 from exact.search.inspect.health import Symptom, health
 from exact.task import Task
 from exact.text import counted, inert

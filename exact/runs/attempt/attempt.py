@@ -18,7 +18,7 @@ from exact.errors import BudgetExceeded, ModelError
 from exact.runs.attempt.agent_calls import Answered
 from exact.runs.attempt.attempt_context import AttemptContext, deadline, is_past_deadline
 from exact.runs.attempt.commit import Committer
-from exact.runs.attempt.ending import NEEDS_USER, STOPPED, Ending, final_answer, why_over
+from exact.runs.attempt.ending import NEEDS_USER, STOPPED, Ending, why_over
 from exact.runs.attempt.executor import Executor
 from exact.runs.attempt.live_snapshot import LiveSnapshots
 from exact.runs.attempt.slots import Prefetch, open_slots
@@ -26,6 +26,7 @@ from exact.runs.attempt.workers import Workers
 from exact.runs.journal import events as ev
 from exact.runs.journal.commands import watched
 from exact.runs.journal.spending import evaluations_in
+from exact.runs.journal.state import final_answer
 from exact.search.base import Done, Selection, Wait
 from exact.search.rules.validate import validate
 from exact.slowness import REST_CLOCK

@@ -26,7 +26,7 @@ from exact.reflection.contrast import FailedPath, Option, Record, contrast
 from exact.runs.attempt.attempt_context import AttemptContext
 from exact.runs.attempt.memory import attempt_id, recalled_ids, went_well
 from exact.runs.journal import events as ev
-from exact.runs.journal.state import AttemptState
+from exact.runs.journal.state import EPISODE_ENDED, AttemptState, final_answer
 from exact.runs.journal.store import Blobs, scrubbed
 from exact.search.base import Alternative, Decision
 from exact.search.rules.backup import mean
@@ -35,7 +35,7 @@ from exact.search.rules.final import NOISE
 from exact.search.tree import Edge, Node
 from exact.search.work import Work
 
-STOPPED, EPISODE_ENDED = "stopped by a viewer", "the episode ended"
+STOPPED = "stopped by a viewer"
 
 
 def why_over(attempt: AttemptContext) -> str:
@@ -71,14 +71,6 @@ def _needs_user(attempt: AttemptContext) -> str:
 def is_stopped_unsearched(state: AttemptState) -> bool:
     """Return True where a viewer stopped the search before anything was searched from the present root."""
     return state.people.stopped and state.live.decided is None and not state.search.tree.root.visited
-
-
-def final_answer(state: AttemptState) -> str | None:
-    """Return the text of the final `stop`; None where none was committed."""
-    root = state.search.tree.root
-    if root.edge is None or not root.terminated or root.edge.action.name != "stop":
-        return None
-    return " ".join(map(str, root.edge.action.args))
 
 
 class Ending:

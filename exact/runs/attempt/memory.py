@@ -19,7 +19,6 @@ from exact.machine import wait_for_lock
 from exact.parts import calling, check_part, expect, without_result
 from exact.plugins import is_attribute, is_registered, make_plugin
 from exact.reflection.base import Memory
-from exact.reflection.memory.open import StoredMemory, open_memory
 from exact.runs.folder_check import MOST
 from exact.runs.journal.state import AttemptState
 from exact.runs.journal.store import write_whole
@@ -29,6 +28,7 @@ from exact.untrusted import decoded, read_bounded
 if TYPE_CHECKING:
     from exact.models.open import Models
     from exact.reflection.embed import Embedding
+    from exact.reflection.memory.open import StoredMemory
 
 MEMORY_GROUP = "exact.memories"
 """Group of entry points. The object is called without arguments and gives a Memory."""
@@ -55,6 +55,8 @@ async def open_run_memory(config: Config, folder: Path, models: Models) -> Async
             except PartError as error:  # what was attempted stays as it is
                 logging.getLogger("exact").warning("%s", error)
         return
+    from exact.reflection.memory.open import open_memory
+
     where = settings.memory or folder / "memory.sqlite"
     if settings.embedding != "model":
         with open_memory(where, embedding=_offline(settings.embedding), capacity=settings.capacity) as memory:
@@ -118,7 +120,7 @@ class MemoryRounds:
         try:
             with self._locked():
                 versions = decoded(read_bounded(self._path, MOST["rounds.json"]), dict[str, str]) if self._path.exists() else {}
-                version = cast(StoredMemory, memory).freeze(versions.get(round))
+                version = cast("StoredMemory", memory).freeze(versions.get(round))
                 if round not in versions:
                     write_whole(self._path, msgspec.json.encode({**versions, round: version}))
         except OSError as error:

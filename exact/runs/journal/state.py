@@ -19,6 +19,8 @@ from exact.runs.journal.search_state import SearchState
 from exact.runs.journal.spending import Spending
 from exact.search.tree import Tree
 
+EPISODE_ENDED = "the episode ended"
+"""Reason of an attempt that the environment ended."""
 GRANTED = "the yes to the writes of the earlier run"
 """Who answered a question about a write that an earlier run had sent too."""
 StepEvent = TypeVar("StepEvent", ev.Acted, ev.Committed)
@@ -255,6 +257,14 @@ class AttemptState:
             self.search.acted[amended.node, amended.edge] = amended
         else:
             self.live.committed = [amended if step is earlier else step for step in self.live.committed]
+
+
+def final_answer(state: AttemptState) -> str | None:
+    """Return the text of the final `stop`; None where none was committed."""
+    root = state.search.tree.root
+    if root.edge is None or not root.terminated or root.edge.action.name != "stop":
+        return None
+    return " ".join(map(str, root.edge.action.args))
 
 
 def fold(config: Config, journal: Iterable[ev.AnyEvent], *, failing: bool = False) -> AttemptState:

@@ -7,21 +7,17 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, nullcontext, suppress
 from functools import partial
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from exact.config import BrowserConfig, SandboxConfig
 from exact.environments.base import Fidelity, Snapshot
-from exact.environments.browser.environment import BrowserEnvironment, Evaluator
-from exact.environments.browser.episode import BrowserEpisode
 from exact.environments.browser.fork.browser import ForkedBrowser
 from exact.environments.browser.fork.store import ForkStore
 from exact.environments.browser.launch.driver import start_driver
 from exact.environments.browser.network.recording import Recording
 from exact.environments.browser.page.setup import PageSetup
-from exact.environments.browser.shared import SharedState
-from exact.environments.browser.snapshot.state import Memo
-from exact.environments.browser.tabs import Tabs
 from exact.environments.sandbox.application import SandboxApplication
 from exact.environments.sandbox.sandboxes import LIMIT, open_sandboxes
 from exact.environments.sandbox.service import Service
@@ -33,11 +29,18 @@ from exact.machine import scratch
 from exact.observation import Observation
 from exact.origins import origins
 
+if TYPE_CHECKING:  # imported while the driver starts
+    from exact.environments.browser.environment import BrowserEnvironment, Evaluator
+    from exact.environments.browser.snapshot.state import Memo
+    from exact.environments.browser.tabs import Tabs
+
 
 class ForkingFactory:
     """Opens environments of one kind, and forks of their snapshots. Made by `forking`."""
 
     def __init__(self, store: ForkStore, evaluator: Evaluator | None) -> None:
+        from exact.environments.browser.shared import SharedState
+
         self.store = store
         self._evaluator, self._shared = evaluator, SharedState.of(store.config, store.outside)
         self._accounts: Accounts | None = None
@@ -94,6 +97,9 @@ class ForkingFactory:
     async def _opened(
         self, make: Callable[[], Awaitable[ForkedBrowser]], simulation: bool, login: AccountLease | None, *, is_fork: bool = False
     ) -> AsyncIterator[BrowserEnvironment]:
+        from exact.environments.browser.environment import BrowserEnvironment
+        from exact.environments.browser.episode import BrowserEpisode
+
         store, outside = self.store, self.store.outside
         backend = ForkedBackend(store, await make(), simulation=simulation, is_fork=is_fork)
         site = outside.site if outside and not (store.states or simulation) else None  # a site whose states are retained begins otherwise

@@ -28,7 +28,6 @@ from exact.environments.browser.network.deny import DenyList
 from exact.environments.browser.network.dial import Destinations, Dialler
 from exact.environments.browser.network.recording import Recording, recording_of
 from exact.environments.browser.page.setup import PageSetup
-from exact.environments.browser.snapshot.state import Memo
 from exact.environments.sandbox.application import SandboxApplication
 from exact.environments.sandbox.bundle import GuestSpec, find_interpreter, is_masked
 from exact.environments.sandbox.host import masked_folders
@@ -42,6 +41,8 @@ from exact.origins import host_name, split_url
 
 if TYPE_CHECKING:
     from playwright.async_api import Playwright
+
+    from exact.environments.browser.snapshot.state import Memo
 
 
 _PROXY_PORT = 1

@@ -12,10 +12,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exact.errors import EnvironmentFailure
+from exact.plugins import import_meanwhile
 from exact.version import FIX, set_up, with_apt
 
 if TYPE_CHECKING:
     from playwright.async_api import Playwright
+
+
+_TURNS = 3
+"""Turns of the event loop in which Playwright starts the process."""
+_GONE = 1.0
+"""Most seconds until Playwright notices that its driver has ended."""
 
 
 def way_out() -> str:
@@ -25,13 +32,28 @@ def way_out() -> str:
 
 @asynccontextmanager
 async def start_driver() -> AsyncIterator[Playwright]:
-    """Run a driver while the block runs. Raises EnvironmentFailure if it does not start."""
+    """Run a driver while the block runs. Raises EnvironmentFailure if it does not start.
+
+    Whether it can start is asked while it starts.
+    """
     from playwright.async_api import async_playwright
 
-    if reason := await asyncio.to_thread(driver_fault):
-        raise EnvironmentFailure(f"Playwright's driver does not start: {reason}: {way_out()}")
-    async with async_playwright() as playwright:
-        yield playwright
+    driver = async_playwright()
+    starting = asyncio.ensure_future(driver.start())
+    for _ in range(_TURNS):
+        await asyncio.sleep(0)
+    importing = asyncio.ensure_future(import_meanwhile())
+    try:
+        if reason := await asyncio.to_thread(driver_fault):
+            await asyncio.wait({starting}, timeout=_GONE)
+            raise EnvironmentFailure(f"Playwright's driver does not start: {reason}: {way_out()}")
+        await importing
+        yield await starting
+    finally:
+        importing.cancel()
+        if not starting.cancel() and not starting.cancelled():
+            starting.exception()  # which is the same fault
+        await driver.__aexit__()
 
 
 def driver_fault() -> str:

@@ -66,7 +66,7 @@ from exact.cli.main import main
 main(sys.argv[1:])
 """
 """A command that writes the names of its modules when it starts the browser, and when it has the first page."""
-MODEL = "policy: {kind: llm}\nmodels: {policy: {model: m, base_url: 'http://127.0.0.1:9/v1', retries: 0}}\n"
+MODEL = "policy: {kind: llm}\nreflection: {kind: none}\nmodels: {policy: {model: m, base_url: 'http://127.0.0.1:9/v1', retries: 0}}\n"
 HEAVY = {"openai", "numpy", "jinja2", "PIL", "networkx"}
 
 

@@ -64,11 +64,18 @@ def test_there_are_numbers_to_refuse() -> None:
         ({"search": {"k": None}}, "search.k is null: give an integer, at least 1"),
         ({"search": {"c": float("inf")}}, "search.c is inf: give a number, 0 to 1000000"),
         ({"search": {"batch": 1}}, "search.batch is 1: give one of true, false"),
-        ({"search": {"k": [1]}}, "search.k is of type list: give an integer, at least 1"),
+        ({"search": {"k": [1]}}, "search.k is a list: give an integer, at least 1"),
         ({"arms": [{"samples": 0}]}, "arms[0].samples is 0: give an integer, at least 1"),
         ({"value": {"members": [{}, {"rounds": -1}]}}, "value.members[1].rounds is -1: give an integer, at least 1"),
         ({"browser": {"allow_origins": "http://a"}}, "browser.allow_origins is http://a: give a list of text"),
-        ({"browser": {"login": {"password": 4711}}}, "browser.login.password is of type int: give text"),
+        ({"search": {"k": {"a": 1}}}, "search.k is a mapping: give an integer, at least 1"),
+        ({"reflection": {"kind": ["llm"]}}, "reflection.kind is a list: give one of none, builtin, llm"),
+        ({"models": {"policy": "gpt-4o"}}, "models.policy is gpt-4o: give a mapping of keys"),
+        ({"arms": 3}, "arms is 3: give a list of mappings"),
+        ({"tools": [{"kind": "x", "y": 1}]}, "unknown key tools[0].y"),
+        ({"browser": {"geolocation": {}}}, "browser.geolocation lacks latitude"),
+        ({"browser": {"login": {"secrets": {"a": 5}}}}, "browser.login.secrets has an entry that is an integer: give text"),
+        ({"browser": {"login": {"password": 4711}}}, "browser.login.password is a number: give text"),
     ],
 )
 def test_a_value_of_another_type_is_told_unless_it_may_be_a_secret(data: dict[str, Any], says: str) -> None:
@@ -77,10 +84,14 @@ def test_a_value_of_another_type_is_told_unless_it_may_be_a_secret(data: dict[st
     assert str(error.value) == f"configuration: {says}"
 
 
-@pytest.mark.parametrize(
-    ("browser", "says"), [({"geolocation": {}}, "missing required field"), ({"login": {"secrets": {"a": 5}}}, "Expected `str`, got `int`")]
-)
-def test_what_is_no_single_value_keeps_the_text_of_its_error(browser: dict[str, Any], says: str) -> None:
-    with pytest.raises(UsageError, match=says) as error:
-        parse({"browser": browser})
-    assert "5" not in str(error.value)
+def test_a_word_that_a_key_does_not_take_is_told_with_its_place() -> None:
+    with pytest.raises(UsageError, match=r"unknown value 'x' in configuration key policy.kind: .* \(in arms\[0\]\)$"):
+        parse({"arms": [{"kind": "x"}]})
+    with pytest.raises(UsageError, match=r"did you mean 'llm'\? or write module:attribute$"):
+        parse({"policy": {"kind": "llmm"}})
+
+
+def test_a_value_that_is_no_number_is_not_told_as_renamed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(UsageError, match="view.observation_tokens is nan: give an integer, at least 1"):
+        parse({"view": {"observation_tokens": float("nan")}})
+    assert capsys.readouterr().err == ""

@@ -26,7 +26,7 @@ from exact.benchmarks.open import environment_kind, open_environments
 from exact.cli.outcome import details, figures, mark, outcome
 from exact.cli.person import terminal_person
 from exact.cli.signals import run_async
-from exact.cli.terminal import echo
+from exact.cli.terminal import echo, padded, width
 from exact.config import Config
 from exact.errors import ExactError, PartError
 from exact.library.run import Runner
@@ -47,6 +47,8 @@ NEEDS_USER = 4
 """Exit code if an attempt ended at a page that only a person can pass."""
 BEAT = 30.0
 """Seconds between two lines on the progress of an attempt, where no terminal shows it live."""
+_SCORE, _SAID = len("score 1"), len("says that it is done")
+"""Columns of how an attempt ended: a benchmark scores each."""
 _ACTION = 80
 """Characters of the last action in such a line."""
 
@@ -145,7 +147,8 @@ class RunProgress:
             if self._console.is_terminal and not as_json
             else None
         )
-        self._width = max(len(task.id) for task in folder.manifest.tasks)
+        self._width = max(width(inert(task.id)) for task in folder.manifest.tasks)
+        self._ends = _SCORE if folder.manifest.benchmark else _SAID
         self._total, self._done = len(folder.manifest.tasks), sum(line.status != "failed" for line in self._last())
 
     def __enter__(self) -> RunProgress:
@@ -209,7 +212,7 @@ class RunProgress:
         if self._live:
             self._live.stop()  # the live line is drawn below the printed lines
         took = figures(line) if line.began else ""
-        echo(f" {task.id:{self._width}}  {outcome(line):7}  {took}".rstrip(), mark=mark(line))
+        echo(f" {padded(inert(task.id), self._width)}  {outcome(line):{self._ends}}  {took}".rstrip(), mark=mark(line))
         for text in details(line, report=str(report)):
             echo(text)
         if self._live:

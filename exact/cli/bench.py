@@ -31,7 +31,7 @@ from exact.cli.bench_plan import (
 )
 from exact.cli.run_folder import RunFolderPath, on_storage
 from exact.cli.signals import run_async
-from exact.cli.terminal import complete_tasks, echo
+from exact.cli.terminal import complete_tasks, echo, plain
 from exact.errors import InfrastructureError, UsageError
 from exact.text import counted
 
@@ -327,8 +327,8 @@ def _outputs(folder: BenchFolder, *, png: bool, quiet: bool) -> None:
         for path in [path for path in paths if path.suffix == ".svg"]:
             run_async(as_png(path))
     if not quiet:
-        echo((folder.path / "table.md").read_text("utf-8"))
-        echo(f"{folder.path / 'index.html'}")
+        echo(plain((folder.path / "table.md").read_text("utf-8")))
+        echo(f"\n{folder.path / 'index.html'}")
 
 
 def rewards_of(folder: BenchFolder) -> Mapping[str, Reward]:

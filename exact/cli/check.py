@@ -14,7 +14,7 @@ import click
 
 from exact.cli.signals import run_async
 from exact.cli.task_files import is_task_file
-from exact.cli.terminal import complete_tasks, echo
+from exact.cli.terminal import complete_tasks, echo, padded, width
 from exact.errors import UsageError
 from exact.plugins import plugin_in
 from exact.untrusted import read_bounded
@@ -192,11 +192,11 @@ def _opened(environment: str, task_id: str | None, sandbox: bool) -> AbstractAsy
 
 def print_findings(findings: list[Finding]) -> None:
     """Print one line for each finding, and the number of guarantees that do not hold."""
-    width = max(len(finding.name) for finding in findings)
+    names = max(width(finding.name) for finding in findings)
     for finding in findings:
-        echo(f"  {finding.name:{width}}  {finding.seconds:7.1f} s  {finding.detail}", mark=_mark(finding))
+        echo(f"  {padded(finding.name, names)}  {finding.seconds:7.1f} s  {finding.detail}", mark=_mark(finding))
     broken = sum(not finding.passed for finding in findings)
-    echo(f"{broken} of {len(findings)} guarantees do not hold" if broken else "all guarantees hold")
+    echo(f"{broken} of {counted(len(findings), 'guarantee')} {'does' if broken == 1 else 'do'} not hold" if broken else "all guarantees hold")
 
 
 def _mark(finding: Finding) -> str:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from exact.cli.run_folder import RunFolderPath, on_storage
-from exact.cli.terminal import echo
+from exact.cli.terminal import columns, echo
+from exact.text import counted
 
 if TYPE_CHECKING:
     from exact.evaluation.summary import Comparison
@@ -35,7 +36,7 @@ def compare(a: Path, b: Path, every: bool, as_json: bool) -> None:
     if as_json:
         echo(msgspec.json.encode(_plain(comparison)))
         return
-    from exact.evaluation.table import agent_label, format_number, markdown_table
+    from exact.evaluation.table import agent_label, format_number
 
     for warning in comparison.warnings:
         echo(f"exact: {warning}", err=True)
@@ -44,7 +45,7 @@ def compare(a: Path, b: Path, every: bool, as_json: bool) -> None:
         [agent_label(each), str(each.success), *(format_number(each.costs[kind]) for kind in ("actions", "transitions", "seconds"))]
         for each in sides
     ]
-    echo(markdown_table(["run", "success", "actions", "steps", "seconds"], rows))
+    echo(columns(rows, head=("run", "success", "actions", "steps", "seconds")))
     gain, (one, other) = comparison.versus, map(agent_label, sides)
     echo(
         f"\ngain of {one}: {gain.gain}; wins {gain.wins}, losses {gain.losses}, ties {gain.ties}; "
@@ -53,11 +54,11 @@ def compare(a: Path, b: Path, every: bool, as_json: bool) -> None:
     if not any(each.oracle for each in sides):
         echo(comparing.advice(comparison.b, comparison.a, gain))
     if any(comparison.only):
-        echo(f"not compared: {comparison.only[0]} scores that only {one} has, {comparison.only[1]} that only {other} has")
+        echo(f"not compared: {counted(comparison.only[0], 'score')} that only {one} has, {comparison.only[1]} that only {other} has")
     shown = [each for each in comparison.tasks if every or each.wins or each.losses]
     if shown:
         body = [[t.task, f"{t.a:.2f}", f"{t.b:.2f}", str(t.seeds), str(t.wins), str(t.losses)] for t in shown]
-        echo("\n" + markdown_table(["task", one, other, "seeds", "wins", "losses"], body))
+        echo("\n" + columns(body, head=("task", one, other, "seeds", "wins", "losses")))
 
 
 def _plain(comparison: Comparison) -> dict[str, object]:

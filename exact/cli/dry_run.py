@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from exact.evaluation.plan import Plan
 
 
+LABEL = len("environment steps")
+"""Columns of the labels at the left."""
 _MOST_NAMED = 50
 """Most rows of things outside that tasks name."""
 _BEGIN = "Dry run: nothing was called or written."
@@ -82,7 +84,7 @@ def _rows(tasks: tuple[Task, ...], config: Config, out: Path, *, benchmark: bool
             check_environments(tasks, config, benchmark=benchmark)
     except UsageError as error:
         rows.append(("refused", f"this run would not start: {error}"))
-    return "\n".join(f"  {name:12} {text}" for name, text in rows)
+    return "\n".join(f"  {name:{LABEL}} {text}" for name, text in rows)
 
 
 def _tools(config: Config) -> list[tuple[str, str]]:

@@ -206,14 +206,15 @@ def _ways(tasks: tuple[Task, ...], earlier: RunFolder | None, texts: tuple[str, 
 
 def _tell_ways(ways: Ways) -> None:
     """Print the writes of ways, and the fields whose texts --var replaces."""
+    from exact.cli.dry_run import LABEL
     from exact.library.rerun import listed_writes
     from exact.runs.way import typed_fields
 
     for line in listed_writes(ways):
-        echo(f"  {'writes again':12} {line}")
+        echo(f"  {'writes again':{LABEL}} {line}")
     for way, blobs in ways.values():
         for name, text in typed_fields(way, blobs).items():
-            echo(f"  {'variable':12} {name}={way.texts.get(text, text)}")
+            echo(f"  {'variable':{LABEL}} {name}={way.texts.get(text, text)}")
 
 
 def _agreed(ways: Ways, *, yes: bool) -> Ways:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from exact.cli.run_folder import RunFolderPath, on_storage, require_options
-from exact.cli.terminal import echo
+from exact.cli.terminal import columns, echo
 from exact.text import counted
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from exact.task import Task
 
 _PROGRESS = ("agent", "tasks", "done", "solved", "running", "failed", "left", "dollars")
-_COST = ("", "calls", "tokens in", "cached", "out", "dollars", "abandoned")
+_COST = ("calls", "tokens in", "cached", "out", "dollars", "abandoned")
 _WIDEST = 10_000
 """Columns of a drawing that is written to a pipe."""
 
@@ -179,11 +179,11 @@ def _evaluation(evaluation: Evaluation) -> Iterator[str]:
 
 def _edge(edge: Edge, seen: Observation | None) -> str:
     """Return an action with its figures. `seen`: the observation in which it is taken."""
-    from exact.report.model.text import LABEL, in_words, one_line
+    from exact.report.model.text import LABEL, by_name, one_line
 
     leads = f" -> node {edge.child.id}" if edge.child is not None else ""
     closed = f" ({one_line(edge.closed, LABEL)})" if edge.closed else ""
-    return f"P {edge.prior:.2f}  N {edge.visits:3}  Q {_figure(edge.value)}  {in_words(edge.action, seen)}{leads}{closed}"
+    return f"P {edge.prior:.2f}  N {edge.visits:3}  Q {_figure(edge.value)}  {by_name(edge.action, seen)}{leads}{closed}"
 
 
 def _principal(reading: Reading, node: Node) -> Iterator[tuple[Node, Edge]]:
@@ -243,7 +243,7 @@ def _progress(run: Path, as_json: bool) -> None:
         plain = [{**msgspec.to_builtins(each), "running": each.running, "waiting": each.waiting} for each in agents]
         echo(msgspec.json.encode({"agents": plain, "dollars_an_hour": an_hour, "seconds_left": left}))
         return
-    _table([_PROGRESS, *map(_agent, agents)])
+    echo(columns([*map(_agent, agents)], head=_PROGRESS))
     for each in agents:
         for attempt in each.open:
             what = " ".join(f"{each.agent} {attempt.task}".split())
@@ -294,18 +294,11 @@ def _cost(run: Path, by: str, pattern: str | None, as_json: bool) -> None:
     if as_json:
         echo(msgspec.json.encode({"total": whole, "by": by, "groups": groups}).decode())
         return
-    _table([_COST, *(_calls(name or "(none)", spent) for name, spent in groups.items()), _calls("total", whole)])
+    rows = [*(_calls(name or "(none)", spent) for name, spent in groups.items()), _calls("total", whole)]
+    echo(columns(rows, head=(by, *_COST)))
 
 
 def _calls(name: str, spent: CallCost) -> tuple[str, ...]:
     figures = (spent.calls, spent.input_tokens, spent.cached_tokens, spent.output_tokens)
     money = f"{spent.cost:.4f}" + (f" + {spent.unknown} unknown" if spent.unknown else "")
     return (" ".join(name.split()), *(f"{figure:,}" for figure in figures), money, str(spent.unaccounted))
-
-
-def _table(rows: Sequence[Sequence[str]]) -> None:
-    """Print rows in columns: the first to the left, the others to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for first, *others in rows:
-        cells = (cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))
-        echo("  ".join([first.ljust(widths[0]), *cells]).rstrip())

@@ -6,6 +6,7 @@ Completions for a shell: commands, task ids, the names of shipped configurations
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -34,6 +35,69 @@ def echo(text: object = "", *, mark: str = "", err: bool = False, nl: bool = Tru
         plain = plain.replace(path, name)
     color = False if os.environ.get("NO_COLOR") else None
     click.echo(mark + inert(plain), err=err, nl=nl, color=color)
+
+
+def columns(rows: Sequence[Sequence[str]], *, head: Sequence[str] = ()) -> str:
+    """Return rows in columns that are two spaces apart, figures to the right.
+
+    On a terminal, rows that are too wide become blocks: the first cell, and below it a line for each other cell with its heading. A pipe
+    gets a row on each line, however wide it is.
+    """
+    table = [[inert(" ".join(cell.split())) for cell in row] for row in ([head] if head else []) + list(rows)]
+    widths = [max(map(width, column)) for column in zip(*table, strict=True)]
+    right = [index > 0 and all(map(_FIGURE.match, column)) for index, column in enumerate(zip(*table[bool(head) :], strict=True))]
+    most = _room()
+    if head and most is not None and sum(widths) + 2 * (len(widths) - 1) > most:
+        label = max(map(width, table[0][1:]), default=0)
+        blocks = (
+            [first, *(f"  {padded(name, label)}  {cell}" for name, cell in zip(table[0][1:], others, strict=True))]
+            for first, *others in table[1:]
+        )
+        return "\n".join(line for block in blocks for line in block)
+    return "\n".join("  ".join(map(padded, row, widths, right)).rstrip() for row in table)
+
+
+def plain(markdown: str) -> str:
+    """Return a page of Markdown as a terminal shows it: tables in columns, headings and bold words as they are, paragraphs folded."""
+    return "\n\n".join(map(_plain, markdown.strip().split("\n\n")))
+
+
+def width(text: str) -> int:
+    """Return the columns of a terminal that a text takes: a wide character takes two."""
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def padded(text: str, to: int, right: bool = False) -> str:
+    """Return a text with spaces after it, or before it, until it is `to` columns wide."""
+    space = " " * (to - width(text))
+    return space + text if right else text + space
+
+
+def _plain(block: str) -> str:
+    if block.startswith("| "):
+        head, _, *rows = ([cell.strip().replace("\\|", "|") for cell in _CELLS.split(row)[1:-1]] for row in block.splitlines())
+        return columns([[_LINK.sub(r"\1 (\2)", cell) for cell in row] for row in rows], head=head)
+    text, most = _LINK.sub(r"\1 (\2)", block.lstrip("# ").replace("**", "")), _room()
+    if most is None:
+        return text
+    import textwrap
+
+    return textwrap.fill(text, most, break_long_words=False, break_on_hyphens=False)
+
+
+def _room() -> int | None:
+    """Return the columns of the terminal; None for a pipe or a file."""
+    import shutil
+
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+_LINK = re.compile(r"\[([^\]]*)\]\(([^)]*)\)")
+_CELLS = re.compile(r"(?<!\\)\|")
+_FIGURE = re.compile(r"[-+–~$]?\d|[-–]?$|unknown")
+"""Matches a cell that stands to the right."""
 
 
 def clean_tracebacks() -> None:

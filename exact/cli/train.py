@@ -108,8 +108,11 @@ def builtin(path: Path, overrides: tuple[str, ...], as_json: bool) -> None:
         echo(json.dumps({"folder": settings.out, "trained_with_reward": True, "rounds": [each._asdict() for each in found]}))
         return
     for each in found:
-        echo(f"round {each.round}: first episode {each.first:.2f}, any episode {each.found:.2f}, {each.states} states, {each.steps} steps")
-    echo(f"{settings.out}/round-{len(found)}.npz: trained with rewards of {found[-1].tasks * len(found)} tasks and seeds")
+        echo(
+            f"round {each.round}: first episode {each.first:.2f}, any episode {each.found:.2f}, {counted(each.states, 'state')}, "
+            f"{counted(each.steps, 'step')}"
+        )
+    echo(f"{settings.out}/round-{len(found)}.npz: trained with rewards of {counted(found[-1].tasks * len(found), 'episode')}")
 
 
 def _told(trained: TrainedModel, figure: str, as_json: bool) -> None:
@@ -119,7 +122,7 @@ def _told(trained: TrainedModel, figure: str, as_json: bool) -> None:
         return
     first, last = values[: len(values) // 5 + 1], values[-(len(values) // 5 + 1) :]
     echo(
-        f"{trained.folder}: {len(values)} steps, {trained.rows} rows ({trained.left_out} too long), "
+        f"{trained.folder}: {counted(len(values), 'step')}, {counted(trained.rows, 'row')} ({trained.left_out} too long), "
         f"{figure} {sum(first) / len(first):.3g} at first, {sum(last) / len(last):.3g} at last"
     )
 
@@ -259,7 +262,7 @@ def _figures(value_function: str, sample: str, predictions: Sequence[Prediction]
 def _lines(groups: dict[tuple[str, str], list[Prediction]]) -> Iterator[str]:
     for (value_function, sample), predictions in groups.items():
         figures = _figures(value_function, sample, predictions)
-        states = f"{figures['states']} {sample} states of {figures['tasks']} tasks"
+        states = f"{counted(figures['states'], f'{sample} state')} of {counted(figures['tasks'], 'task')}"
         yield f"{value_function}: {states}, {figures['success']:.0%} of them led to success"
         for name, (words, needed) in _MEASURES.items():
             figure = figures[name]

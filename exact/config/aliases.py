@@ -147,7 +147,7 @@ def current(data: Mapping[Any, Any], section: str = "", *, announce: bool = True
         changed = known.get(value, value) if isinstance(value, str) else value
         if name is None:
             found[key] = _nested(changed, path, announce, recorded)
-            if announce and changed != value:
+            if announce and changed is not value:
                 _report(f"{path} {value}", str(changed), "")
             continue
         renamed = name.removeprefix(where)
@@ -172,7 +172,7 @@ def _own_views(data: Mapping[Any, Any], path: str) -> Iterator[tuple[str, dict[A
     section = data.get(path)
     for part in section if isinstance(section, list | tuple) else (section,):
         if isinstance(part, dict):
-            yield path, part, part.get("kind") in _SHOWN or part.get("comparison") == "llm"
+            yield path, part, str(part.get("kind")) in _SHOWN or part.get("comparison") == "llm"
             for name, member, shows in _own_views(part, "members"):
                 yield f"{path}.{name}", member, shows
 

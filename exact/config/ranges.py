@@ -11,6 +11,13 @@ import msgspec
 
 _PLAIN = {str: "text", int: "integer", float: "number"}
 _YAML = {None: "null", True: "true", False: "false"}
+_KINDS: dict[type, str] = {list: "a list", dict: "a mapping", str: "a text", int: "a number", float: "a number"}
+"""Kinds of values, as YAML has them."""
+_JSON = {"str": "text", "int": "an integer", "float": "a number", "bool": "true or false", "object": "a mapping", "array": "a list"}
+"""Kinds of values, as errors of the conversion name them."""
+_EXPECTED = re.compile(r"Expected `([^`]+)`, got `([^`]+)`$")
+_MISSING_FIELD = re.compile(r"Object missing required field `(.*)`$")
+_UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(.*)`$")
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
 _LONG = 60
 """Characters of a value that an error repeats."""
@@ -48,24 +55,33 @@ def refusal(error: msgspec.ValidationError, data: Mapping[str, Any], section: ty
         where: Path of the section with a dot at its end; empty for a whole configuration.
     """
     text, _, path = str(error).rpartition(" - at `$")
-    if not text.startswith(("Expected", "Invalid enum value")) or "[...]" in path:
+    place = f"{where}{path.strip('.`')}"
+    if found := _UNKNOWN_FIELD.match(text):
+        return f"unknown key {place}.{found[1]}"
+    if found := _MISSING_FIELD.match(text):
+        return f"{place} lacks {found[1]}"
+    if "[...]" in path and (found := _EXPECTED.match(text)):
+        return f"{place.partition('[')[0]} has an entry that is {_JSON.get(found[2], found[2])}: give {_JSON.get(found[1], found[1])}"
+    if text and not text.startswith(("Expected", "Invalid enum value")):  # of ours, which names the section's key
+        return f"{text} (in {place})" if place not in text else text
+    if not text or "[...]" in path:
         return str(error)
     value: Any = data
     kind: Any = section
     for name, index in _STEP.findall(path):
         value, kind = value[int(index) if index else name], _below(_present(kind), name)
     fits = words(kind)
-    named = f"{where}{path.strip('.`')}"
     if not isinstance(value, str | int | float | None) or fits.startswith("text"):
-        return f"{named} is of type {type(value).__name__}: give {_article(fits)}"
+        return f"{place} is {_YAML.get(value) if isinstance(value, bool) else _KINDS.get(type(value)) or f'a {type(value).__name__}'}: give {_article(fits)}"
     shown = _YAML.get(value) if value is None or isinstance(value, bool) else str(value)[:_LONG]
-    return f"{named} is {shown}: give {_article(fits)}"
+    return f"{place} is {shown}: give {_article(fits)}"
 
 
 def _article(fits: str) -> str:
     """Return the words for some values as the object of a sentence."""
+    fits = {"section": "mapping of keys", "list of section": "list of mappings"}.get(fits, fits)
     first = fits.split(",")[0].split()[0]
-    return {"integer": "an ", "number": "a ", "list": "a ", "mapping": "a ", "section": "a ", "text": ""}.get(first, "one of ") + fits
+    return {"integer": "an ", "number": "a ", "list": "a ", "mapping": "a ", "text": ""}.get(first, "one of ") + fits
 
 
 def _present(kind: Any) -> Any:

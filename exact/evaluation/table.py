@@ -16,6 +16,7 @@ import msgspec
 from exact.evaluation.folder import Result
 from exact.evaluation.plan import Plan
 from exact.evaluation.summary import AgentSummary, Reward, Versus, advice, by_agent, summarise, task_of, versus
+from exact.text import counted
 
 REWARD = " (TRAINED WITH REWARD: read the environment's rewards)"
 ORACLE = " (ORACLE: saw the score, headroom only)"
@@ -75,7 +76,8 @@ def _about(plan: Plan, results: Sequence[Result]) -> list[str]:
     tasks = len({task_of(task.id) for task in plan.tasks})
     missing = len(plan.pairs) - len(results)
     facts = [
-        f"{tasks} tasks, {len(plan.tasks)} tasks and seeds, {len(plan.agents)} agents; budget for each task: {plan.stated_budget}.",
+        f"{counted(tasks, 'task')}, {counted(len(plan.tasks), 'seed')} in all, {counted(len(plan.agents), 'agent')}; "
+        f"budget for each task: {plan.stated_budget}.",
         "Intervals are 95 percent, bootstrapped over tasks with their seeds; gains are paired on task and seed. "
         "Success is the score of the committed actions alone, in an environment that search never used.",
         " ".join(f"{name} {value}." for name, value in {**plan.machine, **plan.versions, "begun": plan.begun}.items() if value),
@@ -85,7 +87,7 @@ def _about(plan: Plan, results: Sequence[Result]) -> list[str]:
     if plan.same_task:
         facts.append("**Agents with a memory may have been shown reflections from other seeds of the same task.**")
     if missing:
-        facts.append(f"**Unfinished: {missing} of {len(plan.pairs)} attempts are left to run.**")
+        facts.append(f"**Unfinished: {missing} of {counted(len(plan.pairs), 'attempt')} {'is' if missing == 1 else 'are'} left to run.**")
     return facts
 
 

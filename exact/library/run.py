@@ -5,6 +5,7 @@ A runner that writes reports, as the command line does.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -13,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from exact.config import Config, load_recorded
-from exact.errors import UsageError
+from exact.errors import JournalError, UsageError
 from exact.library.tasks import named
 from exact.runs import runner
 from exact.runs.journal.events import AnyEvent
 from exact.runs.journal.file import read_journal
 from exact.runs.journal.state import AttemptState, fold
-from exact.runs.journal.store import ResultLine, RunFolder
+from exact.runs.journal.store import Blobs, ResultLine, RunFolder
 from exact.search.tree import Tree
 from exact.task import Task
 from exact.text import counted
@@ -76,8 +77,10 @@ class Run:
         return fold(self.config, self.journal(task))
 
     def tree(self, task: Task | str | None = None) -> Tree:
-        """Return the tree of an attempt's search. Raises UsageError, JournalError."""
-        return self.state(task).search.tree
+        """Return the tree of an attempt's search, whose text and HTML name elements as the report does. Raises UsageError, JournalError."""
+        tree = self.state(task).search.tree
+        name_actions(tree, self._folder.blobs)
+        return tree
 
     def graph(self, task: Task | str | None = None) -> networkx.DiGraph[int]:
         """Return the tree as a networkx graph, as `exact export` writes it. Raises UsageError if networkx is not installed."""
@@ -107,6 +110,18 @@ class Run:
         rows = ["".join(f"<td>{'' if cell is None else escape(str(cell))}</td>" for cell in row) for row in cells]
         head = "".join(f"<th>{name}</th>" for name in columns)
         return f"<pre>{escape(repr(self))}</pre><table><tr>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+
+
+def name_actions(tree: Tree, blobs: Blobs) -> None:
+    """Put the actions of a tree into words, as far as its observations were recorded and a text of the tree shows them."""
+    from exact.report.model.text import by_name
+    from exact.search.inspect.text import STATES
+
+    for node in tree.nodes[:STATES]:
+        if node.edges and node.observation:
+            with suppress(JournalError, ValueError):  # a blob that is gone leaves the ids of elements
+                seen = blobs.get_observation(node.observation)
+                tree.names |= {(node.id, index): by_name(edge.action, seen) for index, edge in enumerate(node.edges)}
 
 
 def open_run(path: Path | str) -> Run:

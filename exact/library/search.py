@@ -17,6 +17,7 @@ from exact.environments.base import EnvironmentFactory
 from exact.environments.own import AnyEnvironment, is_environment, opened_factory
 from exact.environments.tools.open import AnyTool
 from exact.errors import UsageError
+from exact.library.run import name_actions
 from exact.library.tasks import is_of_suite
 from exact.machine import scratch
 from exact.parts import shown
@@ -92,7 +93,10 @@ async def _searched(environments: EnvironmentFactory, agent: Agent, task: Task, 
 
     with scratch("search") as folder:
         run = create(folder / "run", (task,), config, benchmark=False)
-        return await Runner(folder=run, config=config, open_environments=opened, build_agent=lambda *_: agent, tools=tools).search(task)
+        runner = Runner(folder=run, config=config, open_environments=opened, build_agent=lambda *_: agent, tools=tools)
+        tree = await runner.search(task)
+        name_actions(tree, run.blobs)
+        return tree
 
 
 T = TypeVar("T")

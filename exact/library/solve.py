@@ -36,6 +36,7 @@ from exact.runs.runner import OpenEnvironments, Watch, check_models, create, ref
 from exact.runs.tools import check_run_tools
 from exact.search.tree import Tree
 from exact.task import Task
+from exact.text import counted
 
 if TYPE_CHECKING:  # a Solution without a type holds anything; Python 3.13 is the first that knows of defaults
     from typing_extensions import TypeVar as DefaultedTypeVar
@@ -77,7 +78,7 @@ class Solution(Generic[T]):
         score = "not scored" if self.score is None else f"score {self.score:g}"
         said = "" if self.answer is None else f", answer {self.answer!r}"
         why = f": {self.result.reason}" if self.result.status in ("failed", "stopped", "needs_user") or self.answer is None else ""
-        return f"<Solution of {self.result.task}: {self.result.status}, {score}, {len(self.actions)} actions{said}{why}>"
+        return f"<Solution of {self.result.task}: {self.result.status}, {score}, {counted(len(self.actions), 'action')}{said}{why}>"
 
     def _repr_html_(self) -> str:
         """Return the solution as HTML that notebooks show."""

@@ -322,6 +322,8 @@ class Tree:
         """Edges and nodes closed by infrastructure failures and not reopened since, in order."""
         self.sampled: list[tuple[Node, int]] = []
         """Sampled actions that were not followed yet, in order of arrival: the state and the edge index."""
+        self.names: dict[tuple[int, int], str] = {}
+        """Actions in words, by the id of their state and their index, for those who look at the tree. Empty in a search under way."""
 
     def __repr__(self) -> str:
         from exact.search.inspect.text import summary

@@ -131,7 +131,7 @@ def fitted(folder: Path, settings: BuiltinSettings, rounds: Sequence[Sequence[st
     training = digest(tuple(sorted(found.tasks)))
     about = About(round=len(rounds), seed=settings.seed, trained_with_reward=True, training=training, episodes=episodes)
     solved = int((np.add.reduceat(found.visits, found.features.first) > 0).sum())
-    progress(f"round {len(rounds)}: {len(found.outcome)} states, {solved} solved")
+    progress(f"round {len(rounds)}: {counted(len(found.outcome), 'state')}, {solved} solved")
     return fit(untrained(settings.seed), found, settings.fit, seed=settings.seed, about=about, progress=progress)
 
 
@@ -209,6 +209,6 @@ def like_machine(folder: Path, progress: Callable[[str], None]) -> dict[str, Any
 
 def _told(found: RoundSummary) -> str:
     return (
-        f"round {found.round}: {found.tasks} tasks, first episode {found.first:.2f}, any episode {found.found:.2f}, {found.states} states "
-        f"in {found.steps} steps, {found.failed} failed"
+        f"round {found.round}: {counted(found.tasks, 'task')}, first episode {found.first:.2f}, any episode {found.found:.2f}, "
+        f"{counted(found.states, 'state')} in {counted(found.steps, 'step')}, {found.failed} failed"
     )

@@ -13,20 +13,22 @@ if TYPE_CHECKING:
 
 _LABEL = 60
 """Characters of an action that are shown."""
-_STATES = 500
+STATES = 500
 """States that are drawn. Further ones are counted."""
 
 
 def summary(tree: Tree) -> str:
     """Return one line about a tree: its size, and the most visited action of its root."""
     size = f"{counted(len(tree.nodes), 'state')}, {counted(tree.iterations, 'iteration')}"
-    best = max(tree.root.edges, key=lambda edge: (edge.visits, edge.q), default=None)
-    return f"<Tree: {size}>" if best is None or not best.visits else f"<Tree: {size}, most visited: {label(best)}>"
+    best = max(enumerate(tree.root.edges), key=lambda each: (each[1].visits, each[1].q), default=None)
+    if best is None or not best[1].visits:
+        return f"<Tree: {size}>"
+    return f"<Tree: {size}, most visited: {label(best[1], tree.names.get((tree.root.id, best[0]), ''))}>"
 
 
-def label(edge: Edge) -> str:
-    """Return an action with its statistics: visits N, value Q, prior P."""
-    action = inert(edge.action.key)
+def label(edge: Edge, name: str = "") -> str:
+    """Return an action with its statistics: visits N, value Q, prior P. `name`: the action in words."""
+    action = inert(name or edge.action.key)
     short = action if len(action) <= _LABEL else f"{action[: _LABEL - 3]}..."
     value = "-" if edge.value is None else f"{edge.value:.2f}"
     return f"{short}  N {edge.visits}  Q {value}  P {edge.prior:.2f}"
@@ -49,13 +51,15 @@ def draw(tree: Tree, depth: int | None = None) -> str:
 
 
 def to_html(tree: Tree, depth: int | None = None) -> str:
-    """Return a tree as nested HTML lists, whose branches open and close. Nothing in it is loaded or run."""
-    parts, last = [f"<pre>{escape(summary(tree))}</pre>"], -1
-    for level, line in _rows(tree, depth):
-        parts.append("</details>" * max(0, last - level + 1))
-        parts.append(f'<details style="margin-left:1.2em"{" open" if level < 2 else ""}><summary><code>{escape(line)}</code></summary>')
-        last = level
-    return "".join(parts) + "</details>" * (last + 1)
+    """Return a tree as nested HTML, whose branches open and close; a leaf has nothing to open. Nothing in it is loaded or run."""
+    parts, rows = [f"<pre>{escape(summary(tree))}</pre>"], list(_rows(tree, depth))
+    for (level, line), (following, _) in zip(rows, [*rows[1:], (0, "")], strict=True):
+        text = f"<code>{escape(line)}</code>"
+        if following > level:
+            parts.append(f'<details style="margin-left:1.2em"{" open" if level < 2 else ""}><summary>{text}</summary>')
+        else:
+            parts.append(f'<div style="margin-left:2.4em">{text}</div>' + "</details>" * (level - following))
+    return "".join(parts)
 
 
 def _rows(tree: Tree, depth: int | None) -> Iterator[tuple[int, str]]:
@@ -65,7 +69,7 @@ def _rows(tree: Tree, depth: int | None) -> Iterator[tuple[int, str]]:
     known, drawn = set[int](), 0
     while stack:
         level, text, node = stack.pop()
-        if drawn == _STATES:
+        if drawn == STATES:
             yield 0, f"... not drawn: {counted(len(stack) + 1, 'further action')} and what is below"
             return
         drawn += 1
@@ -76,7 +80,8 @@ def _rows(tree: Tree, depth: int | None) -> Iterator[tuple[int, str]]:
         if node is None or (depth is not None and level >= depth):
             continue
         known.add(node.id)
-        for edge in reversed(node.edges):
+        for index, edge in reversed(list(enumerate(node.edges))):
+            said = label(edge, tree.names.get((node.id, index), ""))
             if not edge.outcomes:
-                stack.append((level + 1, label(edge), None))
-            stack.extend((level + 1, f"{label(edge)}  ->  {state_label(child)}", child) for child in reversed(edge.outcomes))
+                stack.append((level + 1, said, None))
+            stack.extend((level + 1, f"{said}  ->  {state_label(child)}", child) for child in reversed(edge.outcomes))

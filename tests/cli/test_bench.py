@@ -39,7 +39,9 @@ def test_a_benchmark_runs_is_resumed_compared_and_rescored(tmp_path: Path, capsy
     out = str(tmp_path / "bench")
     assert main(["bench", *SMALL, "--set", "search.commit_by=fork", "--parallel", "2", "--out", out]) == 0
     table = capsys.readouterr().out
-    assert "budget for each task: 3 actions, 8 transitions" in table and "| react | 1.000" in table
+    assert "budget for each task: 3 actions, 8 transitions" in table and "|" not in table and "**" not in table
+    assert re.search(r"^react +1\.000 \[1\.000, 1\.000\] +2 ", table, re.M), "columns align with spaces, and table.md is Markdown"
+    assert "| react | 1.000" in (tmp_path / "bench" / "table.md").read_text()
     results = (tmp_path / "bench" / "results.jsonl").read_text()
     assert [json.loads(line)["score"] for line in results.splitlines()] == [1.0] * 4
     (tmp_path / "bench" / "results.jsonl").write_text(results[:200])
@@ -69,13 +71,13 @@ def test_a_benchmark_is_made_of_tasks_of_one_s_own(httpserver: HTTPServer, tmp_p
     given = [file, "--agent", "react", "--agent", "best_first", "--budget", "actions=1", "--budget", "transitions=8"]
     assert main(["bench", *given, "--seeds", "3", "--parallel", "2", "--out", out]) == 0
     table = capsys.readouterr().out
-    assert table.startswith("# tasks.yaml seeds 3") and "not re-run" not in table, "whatever the folder of a file is called"
+    assert table.startswith("tasks.yaml seeds 3\n") and "not re-run" not in table, "whatever the folder of a file is called"
     lines = [json.loads(line) for line in (tmp_path / "bench" / "results.jsonl").read_text().splitlines()]
     found = {(line["agent"], line["task"]): (line["status"], line["score"]) for line in lines}
     for agent in ("react", "best_first"):
         assert found[agent, "own/judged?seed=3"] == ("scored", 1.0) and found[agent, "own/open?seed=3"] == ("judged", None)
-        row = next(line for line in table.splitlines() if line.startswith(f"| {agent} | 1.000"))
-        assert row.split(" | ")[2:] == ["1", "0", "0", "1 |"], "scored, failed, reruns, only self-evaluated"
+        row = next(line for line in table.splitlines() if re.match(rf"{agent} +1\.000", line))
+        assert re.split(" {2,}", row)[2:] == ["1", "0", "0", "1"], "scored, failed, reruns, only self-evaluated"
     assert main(["bench", "--resume", *given[:1], "--seeds", "3", "--out", out]) == 0
     assert main(["rescore", out, "--task", "own/*"]) == 0
     assert "= react own/judged?seed=3: 1 -> 1" in capsys.readouterr().out

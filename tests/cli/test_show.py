@@ -27,12 +27,12 @@ def test_show_prints_one_state_with_all_its_actions(tmp_path: Path, capsys: pyte
     said = shown(tmp_path, capsys, "--node", "0")
     facts = json.loads(shown(tmp_path / "again", capsys, "--json"))
     assert "node 0, depth 0" in said and "fingerprint" in said
-    assert facts["stats"]["states"] > 3 and facts["principal_variation"][0]["action"] in said
+    assert facts["stats"]["states"] > 3 and facts["principal_variation"][0]["action"] not in said, "an element is named as in the report"
 
 
 def test_show_draws_the_tree_as_deep_as_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     near, far = (shown(tmp_path / depth, capsys, "--tree", depth).partition("state 0  V ")[2] for depth in ("1", "3"))
-    assert "click [4] " in near, "an element is named beside its id"
+    assert 'click link "' in near and "click [4]" not in near, "an element is named as in the report"
     assert near.count("── ") < far.count("── "), "three actions deep there is more to see"
     below = shown(tmp_path / "below", capsys, "--node", "1", "--tree", "1")
     assert "state 1  V " in below and "state 0  V " not in below

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from exact.cli.main import main
-from exact.cli.terminal import echo
+from exact.cli import terminal
+from exact.cli.terminal import columns, echo, plain, width
 from exact.errors import ActionError, BudgetExceeded, EnvironmentFailure, ModelError, unknown
 
 HOSTILE = "a\x1b[2J\x1b[8mb\x9b31mc\x07\u202ed\rE"
@@ -66,3 +67,25 @@ def test_names_of_tasks_of_a_strangers_file_are_inert(tmp_path: Path, capsys: py
         main(command)
         out = capsys.readouterr()
         assert not set(out.out + out.err) & set("\x1b\x9b\x07\u202e\r")
+
+
+ROWS = [["日本語の店", "0.62 [0.50, 0.72]", "3"], ["ann\x1b[2J", "1.00", "-"]]
+
+
+def test_columns_align_by_what_a_terminal_shows() -> None:
+    head, wide, other = columns(ROWS, head=("agent", "success", "left")).splitlines()
+    assert width(head) == width(wide) == width(other), "a wide character takes two columns, a control character the one of its sign"
+    assert wide.endswith("0.62 [0.50, 0.72]     3") and other.endswith("              1.00     -") and "\x1b" not in other
+
+
+def test_a_row_that_is_too_wide_for_the_terminal_becomes_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(terminal, "_room", lambda: 28)
+    block = columns(ROWS[:1], head=("agent", "success", "left")).splitlines()
+    assert block == ["日本語の店", "  success  0.62 [0.50, 0.72]", "  left     3"]
+
+
+def test_markdown_is_shown_without_its_signs(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = "# Suite\n\n**Unfinished: 1.** One two three four five.\n\n| a | b |\n| --- | --- |\n| x \\| y | [here](http://a) |\n"
+    assert plain(page) == "Suite\n\nUnfinished: 1. One two three four five.\n\na      b\nx | y  here (http://a)"
+    monkeypatch.setattr(terminal, "_room", lambda: 20)
+    assert "Unfinished: 1. One\ntwo three four five." in plain(page)

@@ -7,6 +7,7 @@ import exact
 from exact.environments.own import factory_of
 from exact.runs.runner import create
 from tests.library.number import Both, Near, Number
+from tests.report.journals import shop_run
 
 TASKS = tuple(exact.Task(id=f"number/{name}", instruction="Reach 5.") for name in ("a", "b"))
 
@@ -35,6 +36,12 @@ def test_a_run_has_its_tasks_results_journals_and_trees(path):
     assert run.report("number/a").read_text().lower().startswith("<!doctype html>")
     assert repr(run) == f"<Run {path}: 2 tasks, 2 ended, mean score 1.00>"
     assert run._repr_html_().count("<tr>") == 3
+
+
+def test_a_tree_in_a_notebook_names_elements_as_the_report_does(tmp_path):
+    tree = exact.open_run(shop_run(tmp_path / "run").path).tree()
+    assert 'click link "Green tea"' in str(tree) and "click [4]" not in str(tree)
+    assert "click link &quot;Green tea&quot;" in tree._repr_html_()
 
 
 def test_a_runner_writes_a_report_of_each_task_and_an_index(path):

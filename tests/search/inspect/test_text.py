@@ -37,7 +37,18 @@ def test_what_a_page_wrote_is_inert():
 
 def test_html_closes_what_it_opens():
     html = to_html(tree())
-    assert html.count("<details") == html.count("</details>") == 4
+    assert html.count("<details") == html.count("</details>") == 2 and html.count("<div") == html.count("</div>") == 2
+
+
+def test_a_leaf_has_no_triangle():
+    html = to_html(tree())
+    assert "<summary><code>stop" not in html and "<code>stop" in html and "<summary><code>back" not in html
+
+
+def test_an_action_is_shown_in_words_if_they_are_known():
+    made = tree()
+    made.names[0, 0] = 'click button "Add"'
+    assert 'click button "Add"  N 2' in str(made) and 'click button "Add"' in repr(made) and "click &lt;b&gt;" not in to_html(made)
 
 
 def test_a_large_tree_is_drawn_in_part_and_what_is_missing_is_counted():

@@ -92,6 +92,6 @@ def test_a_word_that_a_key_does_not_take_is_told_with_its_place() -> None:
 
 
 def test_a_value_that_is_no_number_is_not_told_as_renamed(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(UsageError, match="view.observation_tokens is nan: give an integer, at least 1"):
+    with pytest.raises(UsageError, match=r"view\.observation_tokens is nan: give an integer, at least 1"):
         parse({"view": {"observation_tokens": float("nan")}})
     assert capsys.readouterr().err == ""

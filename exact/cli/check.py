@@ -17,6 +17,7 @@ from exact.cli.task_files import is_task_file
 from exact.cli.terminal import complete_tasks, echo, padded, width
 from exact.errors import UsageError
 from exact.plugins import plugin_in
+from exact.text import counted
 from exact.untrusted import read_bounded
 
 if TYPE_CHECKING:
@@ -196,7 +197,8 @@ def print_findings(findings: list[Finding]) -> None:
     for finding in findings:
         echo(f"  {padded(finding.name, names)}  {finding.seconds:7.1f} s  {finding.detail}", mark=_mark(finding))
     broken = sum(not finding.passed for finding in findings)
-    echo(f"{broken} of {counted(len(findings), 'guarantee')} {'does' if broken == 1 else 'do'} not hold" if broken else "all guarantees hold")
+    verb = "does" if broken == 1 else "do"
+    echo(f"{broken} of {counted(len(findings), 'guarantee')} {verb} not hold" if broken else "all guarantees hold")
 
 
 def _mark(finding: Finding) -> str:

@@ -14,6 +14,7 @@ from exact.cli.run_folder import RunFolderPath, on_storage
 from exact.cli.signals import run_async
 from exact.cli.terminal import echo
 from exact.errors import UsageError
+from exact.text import counted
 from exact.version import set_up
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from exact.cli.main import main
 from exact.cli import terminal
+from exact.cli.main import main
 from exact.cli.terminal import columns, echo, plain, width
 from exact.errors import ActionError, BudgetExceeded, EnvironmentFailure, ModelError, unknown
 

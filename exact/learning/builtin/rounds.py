@@ -27,6 +27,7 @@ from exact.learning.builtin.machine import VARIABLE, drawn_fonts_now, told, used
 from exact.learning.builtin.split import digest, load_split
 from exact.runs.journal.versions import versions
 from exact.runs.lock import LOCK, sole
+from exact.text import counted
 from exact.untrusted import decoded, read_bounded
 
 Count = Annotated[int, msgspec.Meta(ge=1)]

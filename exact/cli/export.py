@@ -29,7 +29,7 @@ KINDS = {
     "png": (".png", "the same as PNG (requires Graphviz)"),
     "path": (".png", "the committed path and its siblings as PNG (requires Graphviz)"),
     "trajectory": (".svg", "the committed path as an SVG animation of screenshots"),
-    "gif": (".webp", "the same as animated WebP; as PNG or GIF where --out ends in .png or .gif"),
+    "gif": (".webp", "the same as animated WebP; PNG or GIF if --out ends so"),
 }
 """File name suffix and description of each kind that is made of one attempt."""
 LEARNING = {

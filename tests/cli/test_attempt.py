@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from exact.cli.attempt import attempt
+from exact.cli.main import main
 from exact.config import Config, load_recorded
 from exact.library.run import complete_reports
-from exact.runs.journal.store import RunFolder
+from exact.runs.journal.store import ResultLine, RunFolder
 from tests.report.journals import SHOP, Recorder, new_run, shop_run
 
 
@@ -56,6 +57,41 @@ def test_an_interrupted_run_names_the_way_that_goes_on(
     run, config = paid_run(tmp_path / "run", isolated, *more)
     assert attempt(run, config, as_json=False) == 130
     assert capsys.readouterr().err.splitlines() == [said.format(run=run.path)]
+
+
+@pytest.mark.parametrize(
+    ("ends", "strict", "code"),
+    [
+        (["scored 1", "scored 0", "judged"], False, 0),
+        (["scored 1", "scored 1"], True, 0),
+        (["scored 1", "scored 0"], True, 3),
+        (["scored 1", "stopped"], True, 3),
+        (["needs_user", "scored 0"], True, 4),
+        (["failed part"], False, 2),
+        (["failed part", "failed model"], False, 1),
+        (["failed model", "needs_user"], True, 1),
+    ],
+)
+def test_the_exit_code_is_that_of_the_documentation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: list[str], strict: bool, code: int
+) -> None:
+    lines = []
+    for end in ends:
+        status, _, more = end.partition(" ")
+        score = float(more) if status == "scored" else None
+        lines.append(ResultLine(task="t", seed=0, agent="a", status=status, score=score, missing=more if status == "failed" else ""))
+
+    async def attempted(*_: object, **__: object) -> list[ResultLine]:
+        return lines
+
+    monkeypatch.setattr("exact.cli.attempt._attempt", attempted)
+    assert attempt(*paid_run(tmp_path / "run", ""), as_json=False, fail_unsolved=strict) == code
+
+
+@pytest.mark.parametrize("command", [["show", "gone"], ["compare", "gone", "gone"], ["bench", "gone.yaml", "--agent", "react"], ["doctor", "x"]])
+def test_what_is_not_there_is_wrong_usage(command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(command) == 2
 
 
 @pytest.mark.usefixtures("interrupted")

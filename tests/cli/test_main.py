@@ -242,6 +242,19 @@ def test_every_command_in_the_table_is_there_and_says_what_it_does(name: str) ->
     assert command is not None and command.help
 
 
+def test_each_help_fits_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    pending, pages = [((), cli)], 0
+    while pending:
+        path, command = pending.pop()
+        context = click.Context(command, info_name=" ".join(("exact", *path)))
+        pages += 1
+        assert [line for line in command.get_help(context).splitlines() if len(line) > 80] == [], path
+        if isinstance(command, click.Group):
+            pending += [((*path, name), command.get_command(context, name)) for name in command.list_commands(context)]
+    assert pages > 30
+
+
 def test_a_reader_that_went_away_is_no_error_message() -> None:
     read, write = os.pipe()
     os.close(read)

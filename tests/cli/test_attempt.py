@@ -88,7 +88,9 @@ def test_the_exit_code_is_that_of_the_documentation(
     assert attempt(*paid_run(tmp_path / "run", ""), as_json=False, fail_unsolved=strict) == code
 
 
-@pytest.mark.parametrize("command", [["show", "gone"], ["compare", "gone", "gone"], ["bench", "gone.yaml", "--agent", "react"], ["doctor", "x"]])
+@pytest.mark.parametrize(
+    "command", [["show", "gone"], ["compare", "gone", "gone"], ["bench", "gone.yaml", "--agent", "react"], ["doctor", "x"]]
+)
 def test_what_is_not_there_is_wrong_usage(command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(command) == 2

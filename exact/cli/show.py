@@ -183,7 +183,7 @@ def _edge(edge: Edge, seen: Observation | None) -> str:
 
     leads = f" -> node {edge.child.id}" if edge.child is not None else ""
     closed = f" ({one_line(edge.closed, LABEL)})" if edge.closed else ""
-    return f"P {edge.prior:.2f}  N {edge.visits:3}  Q {_figure(edge.value)}  {by_name(edge.action, seen)}{leads}{closed}"
+    return f"P {edge.prior:.2f}  N {edge.visits:3}  Q {_figure(edge.value):>4}  {by_name(edge.action, seen)}{leads}{closed}"
 
 
 def _principal(reading: Reading, node: Node) -> Iterator[tuple[Node, Edge]]:
@@ -225,7 +225,7 @@ def _as_json(task: str, reading: Reading, node: Node) -> str:
 
 
 def _figure(value: float | None) -> str:
-    return "  - " if value is None else f"{value:.2f}"
+    return "-" if value is None else f"{value:.2f}"
 
 
 def _percent(value: float | None) -> str:

@@ -72,8 +72,8 @@ def refusal(error: msgspec.ValidationError, data: Mapping[str, Any], section: ty
         value, kind = value[int(index) if index else name], _below(_present(kind), name)
     fits = words(kind)
     if not isinstance(value, str | int | float | None) or fits.startswith("text"):
-        shown = _YAML[value] if isinstance(value, bool) else _KINDS.get(type(value), f"a {type(value).__name__}")
-        return f"{place} is {shown}: give {_article(fits)}"
+        kind_of = _YAML[value] if isinstance(value, bool) else _KINDS.get(type(value), f"a {type(value).__name__}")
+        return f"{place} is {kind_of}: give {_article(fits)}"
     shown = _YAML.get(value) if value is None or isinstance(value, bool) else str(value)[:_LONG]
     return f"{place} is {shown}: give {_article(fits)}"
 

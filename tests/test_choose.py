@@ -32,7 +32,7 @@ MUTATIONS = [
         PIPE,
     ),
     ("exact/prompts/judge.j2", "Verdict: <", "Grade: <", "tests/prompts/test_library.py::test_a_prompt_reads_as_it_did"),
-    ("exact/evaluation/html/bench.html.j2", 'http-equiv="refresh"', "", "tests/evaluation/test_output.py::test_the_page_is_written"),
+    ("exact/report/html/bench.html.j2", 'http-equiv="refresh"', "", "tests/evaluation/test_output.py::test_the_page_is_written"),
     ("exact/learning/train/training.html.j2", "<polyline", "<path", "tests/learning/train/test_curves.py::test_the_page_is_one_file"),
     (f"{BROWSER}/act/select.js", "selected = true", "selected = false", f"{ENVIRONMENTS}/browser/act/test_act.py::test_select"),
     (f"{BROWSER}/snapshot/restore_fields.js", "= entry.value;", "= '';", f"{STATE}::test_fields_focus"),

@@ -14,6 +14,7 @@ from exact.cli.run_folder import RunFolderPath, on_storage
 from exact.cli.terminal import echo
 
 if TYPE_CHECKING:
+    from exact.report.suite import PairedGain
     from exact.runs.journal.store import RunFolder
     from exact.task import Task
 
@@ -60,7 +61,7 @@ def report(
     ]
     pages = [] if share else [build_index(folder) for folder in folders]
     if len(folders) > 1:
-        pages = [*pages, build_suite(folders, out or folders[0].path.resolve().parent / "compare.html")]
+        pages = [*pages, build_suite(folders, out or folders[0].path.resolve().parent / "compare.html", gains=gains(folders))]
     if as_json:
         found = {"reports": {task.id: str(path) for (_, task), path in zip(tasks, paths, strict=True)}}
         echo(json.dumps({"index": str(pages[-1]) if pages else None, **found}))
@@ -68,6 +69,27 @@ def report(
         echo("\n".join(map(str, [*paths, *pages])))
     if show:
         click.launch(str(paths[0] if len(paths) == 1 or not pages else pages[-1]))
+
+
+def gains(runs: Sequence[RunFolder]) -> list[PairedGain]:
+    """Return the comparison of each run with the first one, if they share a task with a score."""
+    from exact.errors import ExactError
+    from exact.evaluation.summary import compare, open_side
+    from exact.report.model.text import one_line
+    from exact.report.suite import PairedGain
+
+    found = []
+    for number, run in enumerate(runs[1:], 1):
+        try:
+            compared = compare(open_side(run.path), open_side(runs[0].path))
+        except ExactError:  # one has no results yet, or they have no task in common
+            continue
+        plain = compared.versus._asdict()
+        estimate = plain.pop("gain")
+        gain = f"{'+' if estimate.mean > 0 else ''}{estimate}"
+        shares = str(compared.b.success), str(compared.a.success)
+        found.append(PairedGain(run=number, shares=shares, gain=gain, warnings=tuple(map(one_line, compared.warnings)), **plain))
+    return found
 
 
 def started_tasks(run: RunFolder, pattern: str | None) -> Sequence[Task]:

@@ -8,12 +8,10 @@ The HTML page of a benchmark: one file, without scripts or external resources.
 from __future__ import annotations
 
 import asyncio
-import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from exact.evaluation.folder import BenchFolder, Result, write_file
 from exact.evaluation.plan import Plan
@@ -31,12 +29,9 @@ from exact.evaluation.table import (
     session_notes,
     specialised,
 )
+from exact.report.suite import PICTURES, LastState, last_state, result_row
 from exact.runs.journal.file import stated_instruction
 from exact.runs.journal.store import RunFolder
-
-if TYPE_CHECKING:
-    import jinja2
-
 
 INSTRUCTION = 300
 """Characters of a task's text on the page."""
@@ -67,7 +62,7 @@ def write_outputs(folder: BenchFolder, rewards: Mapping[str, Reward] | None = No
     first = next(iter(files.values())) if len(files) > 1 else ""
     reports, instructions = _reports(folder), _instructions(folder)
     files[folder.path / "index.html"] = render_page(
-        plan, results, first, rewards, reports=reports, instructions=instructions, refresh=refresh
+        plan, results, first, rewards, reports=reports, instructions=instructions, lasts=_lasts(folder, results), refresh=refresh
     )
     for path, text in files.items():
         write_file(path, text.encode("utf-8", "replace"))
@@ -105,6 +100,19 @@ def _instructions(folder: BenchFolder) -> dict[str, str]:
     for task in folder.plan.tasks:
         stated = (stated_instruction(run.task_folder(task) / "journal.jsonl") for run in runs)
         found[task.id] = " ".join((task.instruction or next(filter(None, stated), "")).split())[:INSTRUCTION]
+    return found
+
+
+def _lasts(folder: BenchFolder, results: Sequence[Result]) -> dict[tuple[str, str], LastState]:
+    """Return the last states of attempts, with as many pictures as a page takes."""
+    runs = {agent: RunFolder(folder.agent_path(agent)) for agent in folder.plan.agents}
+    tasks = {task.id: task for task in folder.plan.tasks}
+    found, room = dict[tuple[str, str], LastState](), PICTURES
+    for each in results:
+        if each.task in tasks and each.agent in runs:
+            last = last_state(runs[each.agent], tasks[each.task])
+            room -= len(last.picture)
+            found[each.agent, each.task] = last if room > 0 else last._replace(picture="")
     return found
 
 
@@ -230,20 +238,28 @@ def render_page(
     *,
     reports: Mapping[tuple[str, str], str] | None = None,
     instructions: Mapping[str, str] | None = None,
+    lasts: Mapping[tuple[str, str], LastState] | None = None,
     refresh: int = 0,
 ) -> str:
     """Return the HTML. `curve` is an SVG made by `plot.curves`, whose texts are escaped already.
 
-    `reports`: links to reports by agent and task. `instructions`: texts of tasks by id. `refresh`: seconds after which a browser reads the
-    page again; 0: never.
+    `reports`: links to reports by agent and task. `instructions`: texts of tasks by id. `lasts`: last states of attempts, likewise.
+    `refresh`: seconds after which a browser reads the page again; 0: never.
     """
     from markupsafe import Markup
 
+    from exact.report.page import rendered
+
     groups = {agent: by_agent(results).get(agent, []) for agent in plan.agents}
     rows = [summarise(agent, found, rewards) for agent, found in groups.items()]
-    return _template().render(
+    by_id, lasts, reports = {task.id: task for task in plan.tasks}, lasts or {}, reports or {}
+    keys = [(each, (each.agent, each.task)) for each in results if each.task in by_id]
+    return rendered(
+        "bench.html.j2",
+        (),
         plan=plan,
         rows=rows,
+        solved={agent: sum(each.score is not None and each.score >= SOLVED for each in found) for agent, found in groups.items()},
         rewards=list(dict.fromkeys(name for each in rows for name in each.rewards)),
         partial=any(each.partial for each in rows),
         apart=REPLAYS if any(each.replays for each in rows) else "",
@@ -254,25 +270,14 @@ def render_page(
         costs=COSTS,
         about=[(name, value) for name, value in {**plan.machine, **plan.versions, "begun": plan.begun}.items() if value],
         published=published_on(plan.suite),
-        results={(each.agent, each.task): each for each in results},
+        cells={key: result_row(key[0], by_id[each.task], each, reports.get(key, ""), lasts.get(key)) for each, key in keys},
+        lasts=lasts,
         missing=len(plan.pairs) - len(results),
-        curve=Markup(curve),
-        reports=reports or {},
+        curve=Markup(curve) if len({task_of(task.id) for task in plan.tasks}) > 1 else "",
+        reports=reports,
         instructions=instructions or {},
         refresh=refresh,
+        number=format_number,
+        failed=failed_cell,
+        replays=replays_cell,
     )
-
-
-@functools.cache
-def _template() -> jinja2.Template:
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("exact.evaluation", "html"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"number": format_number, "failed": failed_cell, "replays": replays_cell}
-    return environment.get_template("bench.html.j2")

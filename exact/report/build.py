@@ -24,7 +24,7 @@ from exact.errors import JournalError, UsageError, no_space
 from exact.report.model.data import Report
 from exact.report.model.model import PICTURES, TEXTS, report
 from exact.report.page import page, suite_page
-from exact.report.suite import suite
+from exact.report.suite import PairedGain, suite
 from exact.runs.journal.store import RunFolder, scrubbed, write_whole
 from exact.runs.secrets import known_secrets
 from exact.secrecy.scrubber import Scrubber
@@ -91,21 +91,15 @@ def fitted(
 def build_index(run: RunFolder) -> Path:
     """Write `index.html` of a run: one row a task, with links to the reports that exist."""
     path = run.path / "index.html"
-    write(path, index_page(run))
+    write(path, suite_page(suite([run])))
     return path
 
 
-def index_page(run: RunFolder, *, live: bool = False) -> str:
-    """Return the text of a run's index page. `live`: links lead to the pages of the live view."""
-    hrefs = [f"{number}/" for number in range(len(run.manifest.tasks))] if live else ()
-    return suite_page(suite([run], hrefs=hrefs), live=live)
-
-
-def build_suite(runs: Sequence[RunFolder], out: Path) -> Path:
-    """Write the page of several runs. Raises UsageError for fewer than two."""
+def build_suite(runs: Sequence[RunFolder], out: Path, *, gains: Sequence[PairedGain] = ()) -> Path:
+    """Write the page of several runs. `gains`: over the first. Raises UsageError for fewer than two."""
     if len(runs) < 2:
         raise UsageError("a comparison needs two runs: name another one")
-    write(out, suite_page(suite(runs, beside=out.parent)))
+    write(out, suite_page(suite(runs, beside=out.parent, gains=gains)))
     return out
 
 

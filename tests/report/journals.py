@@ -22,7 +22,7 @@ from exact.observation import Box, Element, Observation
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import Journal
 from exact.runs.journal.state import AttemptState
-from exact.runs.journal.store import Manifest, RunFolder
+from exact.runs.journal.store import Manifest, ResultLine, RunFolder
 from exact.search.base import Done, Failure, Proposed, Result, Selection, Stepped, Valued, Wait
 from exact.search.tree import Node
 from exact.task import Score, Task
@@ -323,15 +323,18 @@ def shop_run(
 ANSWER = "Order 4711: two packs of green tea."
 
 
+SOLVED = Score(value=1.0, success=True)
+DOWN = "http://localhost:8000/v1 does not answer (connection refused): is the model server running?"
+
+
 def solved_run(folder: Path) -> RunFolder:
     """Write a run that solves its task and answers."""
-    return ended_run(folder, "the agent stopped", answer=ANSWER, score=Score(value=1.0, success=True))
+    return ended_run(folder, "the agent stopped", answer=ANSWER, score=SOLVED)
 
 
 def failed_run(folder: Path) -> RunFolder:
     """Write a run whose model no longer answers after two steps."""
-    reason = "http://localhost:8000/v1 does not answer (connection refused): is the model server running?"
-    return ended_run(folder, "", steps=2, finished=ev.Finished(status="failed", reason=reason, missing="model"))
+    return ended_run(folder, "", steps=2, finished=ev.Finished(status="failed", reason=DOWN, missing="model"))
 
 
 def refused_run(folder: Path) -> RunFolder:
@@ -345,13 +348,39 @@ def long_run(folder: Path) -> RunFolder:
     return ended_run(folder, "the task's budget of 14 actions is used up", steps=14, pages=pages)
 
 
-def ended_run(
-    folder: Path, reason: str, *, steps: int = 4, answer: str | None = None, score: Score | None = None, blocked: str = "",
-    finished: ev.Finished | None = None, pages: dict[str, Page] = SHOP,
-) -> RunFolder:  # fmt: skip
+def ended_run(folder: Path, reason: str, **more: Any) -> RunFolder:
     """Write a run that ends after some steps for a reason."""
     run, config = new_run(folder, "shop/tea?seed=1", iterations=12)
-    recorder = Recorder(run, run.manifest.tasks[0], config, pages)
+    attempt(run, run.manifest.tasks[0], config, reason, **more)
+    return run
+
+
+def mixed_run(folder: Path) -> RunFolder:
+    """Write a run with an attempt for each of several ends, and its results; the last task was not started."""
+    run, config = new_run(folder, *(f"shop/tea?seed={seed}" for seed in range(1, 6)), iterations=12)
+    solved, failed, refused, unsolved, _ = run.manifest.tasks
+    attempt(run, solved, config, "the agent stopped", answer=ANSWER, score=SOLVED)
+    attempt(run, failed, config, "", steps=2, finished=ev.Finished(status="failed", reason=DOWN, missing="model"))
+    attempt(run, refused, config, "no action is left: every action was tried", steps=3, blocked="a person refused it")
+    attempt(run, unsolved, config, "the task's budget of 3 actions is used up", steps=3, score=Score(value=0.0, success=False))
+    spent, tried = "the task's budget of 3 actions is used up", "no action is left: every action was tried"
+    lines = {
+        solved.id: {"status": "scored", "score": 1.0, "answer": ANSWER, "reason": "the agent stopped"},
+        failed.id: {"status": "failed", "reason": DOWN, "missing": "model"},
+        refused.id: {"status": "judged", "value": 0.8, "reason": tried},
+        unsolved.id: {"status": "scored", "score": 0.0, "reason": spent, "score_reason": "Nothing was paid."},
+    }
+    for id, more in lines.items():
+        run.add_result(ResultLine(task=id, seed=0, agent=config.name, actions=3, calls=9, tokens=7_884, cost=0.0189, seconds=41.3, **more))  # type: ignore[arg-type]
+    return run
+
+
+def attempt(
+    run: RunFolder, task: Task, config: Config, reason: str, *, steps: int = 4, answer: str | None = None, score: Score | None = None,
+    blocked: str = "", finished: ev.Finished | None = None, pages: dict[str, Page] = SHOP,
+) -> None:  # fmt: skip
+    """Write an attempt that ends after some steps for a reason."""
+    recorder = Recorder(run, task, config, pages)
     recorder.begin()
     for _ in range(steps):
         recorder.commit()
@@ -364,7 +393,6 @@ def ended_run(
             recorder.write(ev.Scored(score=score))
     recorder.write(finished or ev.Finished(status="scored" if score else "judged", reason=reason))
     recorder.journal.close()
-    return run
 
 
 def hostile_run(folder: Path, text: str) -> RunFolder:

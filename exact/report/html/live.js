@@ -2,7 +2,6 @@
 // The live view: takes in what the server sends, and sends commands back.
 
 const NOW = part("now");
-let sent = "";
 let position = `${NOW.epoch}.${NOW.version}`;
 
 function take(patch) {
@@ -72,80 +71,27 @@ function redraw(changedIds) {
   $("panel").scrollTop = top;
 }
 
-/** What a person is asked: may a write be sent, may an action be done, or a question of the agent. An answer holds for what is shown. */
-function asked(questions, patience) {
-  const known = questions.map(each => each.id).join();
-  if ($("questions").dataset.known === known) return;
-  $("questions").dataset.known = known;
-  $("questions").replaceChildren(...questions.map(each => {
-    const answer = (name, text = "") => order(name, -1, { question: each.id, text });
-    const button = (label, name) => make("button", { type: "button", click: () => answer(name) }, label);
-    const late = make("span", { class: "quiet" }, ` Without an answer within ${patience} s ${each.kind === "question" ? "the agent goes on" : "it is refused"}.`);
-    if (each.kind === "question") {
-      const field = make("input", { "aria-label": "Answer", autocomplete: "off" });
-      const send = event => { event.preventDefault(); answer("answer", field.value); };
-      return make("form", { class: "question", submit: send }, make("p", {}, make("strong", {}, "The agent asks: "), each.text, late), field, " ", make("button", {}, "Answer"));
-    }
-    const request = each.kind === "write" && make("p", {}, make("strong", {}, "Send this request? "), make("code", { dir: "auto" }, `${each.method} ${each.url}`));
-    const rows = Object.entries(each.fields ?? {}).map(([name, value]) => make("li", { dir: "auto" }, make("b", {}, `${name}: `), value));
-    const action = each.text && make("p", {}, make("strong", {}, each.kind === "write" ? "Action: " : "Do this? "), make("code", { dir: "auto" }, each.text));
-    return make("div", { class: "question", role: "group", "aria-label": "A person is asked" }, action, request, rows.length > 0 && make("ul", {}, ...rows),
-      make("p", {}, button("Allow", "allow"), " ", button("Refuse", "refuse"), late));
-  }));
-}
+const steering = new Steering($("live"), "command", NOW.orders);
+const order = (...words) => steering.order(...words);
 
-/** The actions that the search considers, of which a person may take one as it is or change it. */
-function offered(candidates) {
-  $("candidates").replaceChildren(...candidates.map(each => make("option", { value: each.action }, each.words)));
-  const field = $("next-action");
-  if (field.value === (field.dataset.offered ?? "") && document.activeElement !== field) field.value = field.dataset.offered = candidates[0]?.action ?? "";
-}
-
-function gauge({ gauges, standing, commands, questions, patience, candidates }) {
-  asked(NOW.orders ? questions ?? [] : [], patience);
-  offered(candidates ?? []);
+function gauge(now) {
+  const { gauges } = now;
+  steering.update(now);
   $("gauges").replaceChildren(...[
     `${gauges.iterations} iterations`, `${gauges.states} states`, `queue ${gauges.queue}`, plural(gauges.workers, "worker"),
     gauges.environments && plural(gauges.environments, "environment"), `${gauges.calls} calls`, `$${gauges.money.toFixed(4)}`, `${gauges.seconds} s`,
   ].filter(Boolean).map(text => make("span", {}, text)));
-  NOW.standing = standing;
-  const ended = standing === "ended" || !NOW.orders;
-  $("pause").textContent = standing === "paused" ? "Resume" : "Pause";
-  $("handover").hidden = ended;
-  for (const id of ["pause", "stop"]) $(id).disabled = ended || (id === "stop" && standing === "stopping");
-  NOW.commands = commands;
-  replied();
   connected(true);
 }
 
-/** What became of the last command. It may be known before the request that sent it is answered. */
-function replied() {
-  const answered = NOW.commands.find(each => each.id === sent);
-  if (answered) $("reply").textContent = answered.refused ? `Refused: ${answered.refused}` : `Done: ${answered.name}`;
-}
-
 function connected(yes) {
-  $("dot").className = `dot ${NOW.standing === "ended" ? "" : yes ? "on" : "off"}`;
-  const look = NOW.orders || NOW.standing === "ended" ? "" : ` (${NOW.why || "this view takes no commands"})`;
-  $("state").textContent = yes ? NOW.standing + look : "connection lost, trying again";
+  const { standing } = steering;
+  $("dot").className = `dot ${standing === "ended" ? "" : yes ? "on" : "off"}`;
+  const look = NOW.orders || standing === "ended" ? "" : ` (${NOW.why || "this view takes no commands"})`;
+  $("state").textContent = yes ? standing + look : "connection lost, trying again";
 }
 
-async function order(name, node = -1, more = {}) {
-  $("reply").textContent = `Asked: ${name}`;
-  const answer = await fetch("command", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ name, node, ...more }) });
-  if (!answer.ok) return void ($("reply").textContent = `Refused: ${await answer.text()}`);
-  sent = (await answer.json()).id;
-  replied();
-}
-
-$("pause").addEventListener("click", () => order(NOW.standing === "paused" ? "resume" : "pause"));
-$("stop").addEventListener("click", () => order("stop"));
-for (const [id, field] of [["act", "next-action"], ["instruct", "new-instruction"]]) {
-  $(id).addEventListener("submit", event => { event.preventDefault(); order(id, -1, { text: $(field).value }); });
-}
-$("take").addEventListener("click", () => order("take"));
-
-commandsFor = node => (NOW.standing === "ended" || !NOW.orders ? null : make("span", { class: "orders" },
+commandsFor = node => (steering.standing === "ended" || !NOW.orders ? null : make("span", { class: "orders" },
   make("button", { type: "button", class: "small", click: () => order("expand", node.id) }, "Expand here"),
   node.parent != null && make("button", { type: "button", class: "small", click: () => order("prune", node.id) }, "Prune here")));
 

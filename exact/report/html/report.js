@@ -1,7 +1,6 @@
 "use strict";
 // The data, and how it becomes elements. Text from it is only ever set as text.
 
-const part = id => JSON.parse(document.getElementById(id).textContent);
 const DATA = part("data");
 const NODES = new Map(DATA.nodes.map(node => [node.id, node]));
 
@@ -22,18 +21,6 @@ const STATUS = {
 const figure = value => (value == null ? "–" : value.toFixed(2));
 const longText = number => (number == null ? "" : later("texts")[number] ?? "");
 const shade = value => (value == null ? "none" : `v${Math.round(10 * Math.min(1, Math.max(0, value)))}`);
-const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
-
-/** An element; an attribute that is a function is a listener, null and false leave one out, strings among children are text. */
-function make(tag, attributes = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (typeof value === "function") element.addEventListener(name, value);
-    else if (value != null && value !== false) element.setAttribute(name, value === true ? "" : value);
-  }
-  element.append(...children.flat().filter(child => child != null && child !== "" && child !== false));
-  return element;
-}
 
 const table = (heads, rows) => make("div", { class: "wide", tabindex: "0" }, make("table", {},
   make("thead", {}, make("tr", {}, heads.map(head => make("th", { scope: "col", class: head.length < 3 ? "n" : null }, head)))),
@@ -45,7 +32,6 @@ const prose = text => make("p", { class: "prose", dir: "auto" }, text);
 const block = text => make("pre", { dir: "auto", tabindex: "0" }, text);
 const tag = (text, kind = "") => make("span", { class: `tag ${kind}` }, text);
 const toNode = id => make("a", { href: `#node=${id}` }, `state ${id}`);
-const $ = id => document.getElementById(id);
 
 /** The choice that led to a node, or null for the first. */
 function choiceTo(node) {

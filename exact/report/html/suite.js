@@ -39,14 +39,14 @@ function sort(head) {
   body.append(...lines);
 }
 
-for (const ending of new Set(SUITE.rows.map(row => row.ending))) by("came").append(element("option", { value: ending }, ending.replace("unsolved", "not solved")));
+for (const words of new Set(SUITE.rows.map(row => row.headline))) by("came").append(element("option", { value: words }, words));
 
 function filter() {
   const words = by("filter").value.toLowerCase().split(/\s+/).filter(Boolean), came = by("came").value;
   let shown = 0;
   for (const line of lines) {
-    const row = rowOf(line), said = `${row.run} ${row.agent} ${row.task} seed=${row.seed} ${row.ending} ${row.instruction} ${row.answer ?? ""}`.toLowerCase();
-    line.hidden = !words.every(word => said.includes(word)) || (came !== "" && row.ending !== came);
+    const row = rowOf(line), said = `${row.run} ${row.agent} ${row.task} seed=${row.seed} ${row.headline} ${row.instruction} ${row.last ?? ""} ${row.reason ?? ""} ${row.stopped ?? ""} ${row.answer ?? ""}`.toLowerCase();
+    line.hidden = !words.every(word => said.includes(word)) || (came !== "" && row.headline !== came);
     shown += !line.hidden;
   }
   by("counted").textContent = shown === lines.length ? "" : `${shown} of ${lines.length}`;
@@ -148,12 +148,22 @@ function sides(rows, found) {
   const length = Math.max(...rows.map(row => (row.path ?? []).length), 0);
   const steps = Array.from({ length }, (_, i) => element("tr", { class: found?.step === i ? "parts" : null },
     element("td", { class: "n" }, String(i + 1)), rows.map(row => element("td", {}, element("code", { dir: "auto" }, row.path?.[i] ?? "–")))));
-  const heads = rows.map(row => element("th", { scope: "col" }, `${row.run}: ${row.ending.replace("unsolved", "not solved")}, score ${figureOf(row.score)}, own evaluation ${figureOf(row.value)}`));
+  const heads = rows.map(row => element("th", { scope: "col" }, `${row.run}: ${row.headline}, score ${figureOf(row.score)}, own evaluation ${figureOf(row.value)}`));
   return element("div", { class: "wide", tabindex: "0" }, element("table", { class: "sides" }, element("thead", {}, element("tr", {}, element("th", { scope: "col", class: "n" }, "Step"), heads)), element("tbody", {}, steps)));
 }
 
-costs();
-trust();
+for (const button of document.querySelectorAll("[data-pair]")) {
+  button.addEventListener("click", () => {
+    picks.splice(0, 2, ...button.dataset.pair.split(",").map(Number));
+    for (const box of document.querySelectorAll(".pick")) box.checked = picks.includes(Number(box.closest("tr").dataset.row));
+    compare(false);
+  });
+}
+
+if (by("plots")) {
+  costs();
+  trust();
+}
 themed();
 const linkedPair = /^#compare=(\d+),(\d+)$/.exec(location.hash);
 if (linkedPair) for (const index of linkedPair.slice(1)) document.querySelector(`tr[data-row="${index}"] .pick`)?.click();

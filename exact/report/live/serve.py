@@ -28,17 +28,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from exact.errors import ExactError
 from exact.origins import host_of, is_own_host, is_own_origin
-from exact.report.build import index_page
-from exact.report.live.follow import Follower
-from exact.report.page import page, waiting
+from exact.report.live.follow import QUIET, Follower, ListFeed, in_sum
+from exact.report.page import list_page, page, waiting
 from exact.runs.folder_check import check_folder
 from exact.runs.journal.commands import Name, send
 from exact.runs.journal.store import RunFolder
 
 EVERY = 0.15
 """Seconds between two looks at a journal that has viewers."""
-QUIET = 15.0
-"""Seconds without data after which a connection gets a keep-alive comment."""
 LONGEST_ADDRESS = 2_000
 """Maximum length of the path and the query of an address together."""
 LARGEST = 2_000
@@ -104,6 +101,7 @@ class View:
     def __init__(self, path: Path, *, orders: bool = True, metrics: Metrics | None = None) -> None:
         self.path, self.orders, self._metrics = path, orders, metrics
         self._feeds: dict[tuple[str, int], Feed] = {}
+        self._list = ListFeed(self.runs)
         self._checked: set[Path] = set()
 
     def runs(self) -> dict[str, Path]:
@@ -118,8 +116,10 @@ class View:
         task = "/{run}/{task:int}/"
         return [
             Route("/", self.all),
+            Route("/events", self.rows),
             *([Route("/metrics", self.metrics)] if self._metrics is not None else []),
             Route("/{run}/", self.one),
+            Route("/{run}/events", self.rows),
             Route(task, self.page),
             Route(task + "events", self.events),
             Route(task + "picture/{name}", self.picture),
@@ -135,7 +135,7 @@ class View:
         runs = self.runs()
         if len(runs) == 1:
             return RedirectResponse(f"/{next(iter(runs))}/")
-        return HTMLResponse(waiting("Runs", f"{len(runs)} runs in {self.path}", {f"/{name}/": name for name in runs}))
+        return await self._listed(request, str(self.path), "")
 
     async def one(self, request: Request) -> Response:
         folder = self._folder(request)
@@ -143,7 +143,32 @@ class View:
             return _missing("run")
         if len(folder.manifest.tasks) == 1:
             return RedirectResponse(f"{request.url.path}0/")
-        return HTMLResponse(await asyncio.to_thread(index_page, folder, live=True))
+        return await self._listed(request, request.path_params["run"], request.path_params["run"])
+
+    async def _listed(self, request: Request, title: str, run: str) -> Response:
+        """Return the live list of a run; empty: of all runs."""
+        orders, why = self._may(request)
+        await self._list.look()
+        rows, told = self._list.of(run), self._list.listing.told
+        shown = [row.steered if orders else row.html for row in rows.values()]
+        runs = {name: words for name, words in told.items() if run in ("", name)}
+        return HTMLResponse(await asyncio.to_thread(list_page, title, in_sum(rows.values()), shown, runs, orders=orders, why=why))
+
+    async def rows(self, request: Request) -> Response:
+        """Send the list's rows as they change. The first event has all of them."""
+        run = request.path_params.get("run", "")
+        if run and self._folder(request) is None:
+            return _missing("run")
+        patches = self._list.patches(run, orders=self._may(request)[0])
+        return StreamingResponse(patches, media_type="text/event-stream", headers={"cache-control": "no-store"})
+
+    def _beside(self, folder: RunFolder) -> str:
+        """Return the address of the list that has other attempts beside one of this run; empty if there are none."""
+        return "/" if len(self.runs()) > 1 else "../" if len(folder.manifest.tasks) > 1 else ""
+
+    def _may(self, request: Request) -> tuple[bool, str]:
+        """Return whether a request's sender may command, and the reason if it may not, unless nobody may."""
+        return self.orders and request.scope[MAY_COMMAND], _WANTS_TOKEN if self.orders else ""
 
     async def page(self, request: Request) -> Response:
         feed, folder, number = self._feed(request), self._folder(request), request.path_params["task"]
@@ -155,10 +180,17 @@ class View:
             )
         await feed.look()
         async with feed.lock:
-            orders, why = self.orders and request.scope[MAY_COMMAND], _WANTS_TOKEN if self.orders else ""
+            orders, why = self._may(request)
             epoch, version = feed.follower.epoch, feed.follower.version
-            now = {"epoch": epoch, "version": version, "orders": orders, "why": why, **feed.follower.gauges()}
-            text = await asyncio.to_thread(page, feed.follower.report(), live=now)
+            now = {
+                "epoch": epoch,
+                "version": version,
+                "orders": orders,
+                "why": why,
+                "beside": self._beside(folder),
+                **feed.follower.gauges(),
+            }
+            text = await asyncio.to_thread(page, feed.follower.report(), live=now | feed.follower.gauges())
         return HTMLResponse(text)
 
     async def events(self, request: Request) -> Response:

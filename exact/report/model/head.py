@@ -15,8 +15,8 @@ from exact.config import Config
 from exact.config.agents import VALUES
 from exact.report.model import data
 from exact.report.model.reading import Reading
-from exact.report.model.routes import lines, travel, withheld, writes, wrong
-from exact.report.model.text import LABEL, LINE, one_line
+from exact.report.model.routes import lines, not_let_out, travel, writes, wrong
+from exact.report.model.text import LABEL, LINE, by_name, one_line
 from exact.runs.journal import events as ev
 from exact.runs.journal.state import AttemptState, final_answer
 from exact.search.inspect.health import Symptom, health
@@ -34,12 +34,17 @@ _JUDGES = {
 }
 
 
-def head(reading: Reading, task: Task, committed: tuple[data.CommittedStep, ...] = (), *, oracle: bool = False) -> data.Head:
-    """Return the head of a report. `committed`: its steps. `oracle`: whether the values came from the benchmark's score."""
+def head(
+    reading: Reading, task: Task, committed: tuple[data.CommittedStep, ...] = (), *, oracle: bool = False, running: bool = False
+) -> data.Head:
+    """Return the head of a report.
+
+    `committed`: its steps. `oracle`: whether the values came from the benchmark's score. `running`: whether a process works on the attempt.
+    """
     config, state, sent = reading.config, reading.state, writes(reading)
     last = reading.steps[-1][1] if reading.steps else None
-    refused = sent.refused[-1] if last is not None and withheld(last) else None
-    ending, headline, sentence = _ending(reading, refused)
+    refused = last is not None and not_let_out(last)
+    ending, headline, sentence = _ending(reading, refused or "", running)
     answer = state.live.ended.answer if state.live.ended else final_answer(state)
     return data.Head(
         task=one_line(task.id),
@@ -53,7 +58,7 @@ def head(reading: Reading, task: Task, committed: tuple[data.CommittedStep, ...]
         reason=inert(state.live.scored.score.reason.strip(), ANSWER) if state.live.scored else "",
         stopped=one_line(state.finished.reason, 4 * LINE) if ending == "failed" and state.finished else "",
         began=state.live.started or state.finished is None,
-        way_on=_way_on(reading, refused),
+        way_on=_way_on(reading, bool(refused)),
         labels=_labels(config, oracle or str(config.value.kind) == "oracle"),
         facts=_facts(reading),
         setting=_setting(reading),
@@ -100,8 +105,43 @@ _BROKEN = {
 """Causes of a failure, by the missing part."""
 
 
-def _ending(reading: Reading, refused: data.Write | None) -> tuple[data.Ending, str, str]:
-    """Return how the attempt ended, a headline for it, and why, as a reader without knowledge of search understands it."""
+def standing(state: AttemptState) -> str:
+    """Return what an attempt does at the end of its journal, in a word or three."""
+    if state.finished is not None:
+        return "ended"
+    if state.live.ended is not None:
+        return "judging"
+    people = state.people
+    return "stopping" if people.stopped else "paused" if people.paused else "asking a person" if people.questions else "searching"
+
+
+_STANDING = {
+    "judging": ("Being checked", "It has ended, and its outcome is being checked."),
+    "stopping": ("Stopping", "A viewer stopped the search: the best actions found are committed."),
+    "paused": ("Paused", "A viewer paused it."),
+    "asking a person": ("Asks a person", "It waits for the answer of a person."),
+}
+
+
+def _running(reading: Reading) -> tuple[data.Ending, str, str]:
+    """Return the work of a running attempt, and the action that it has in view."""
+    tree, number = reading.state.search.tree, len(reading.state.live.committed) + 1
+    if not reading.state.live.started:
+        return "unfinished", "Starting", "The start of the task is being opened."
+    if (words := _STANDING.get(standing(reading.state))) is not None:
+        return "unfinished", *words
+    began = tree.search_began
+    share = f": {tree.iterations - began} of {counted(tree.allowed - began, 'iteration')}" if tree.allowed > began else ""
+    best = max((edge for edge in tree.root.edges if edge.visits), key=lambda edge: (edge.visits, edge.q), default=None)
+    view = f"; best so far: {by_name(best.action, reading.seen(tree.root))}, rated {best.q:.2f}" if best else ""
+    return "unfinished", f"Searching{share}", f"It looks for action {number}{view}."
+
+
+def _ending(reading: Reading, refused: str, running: bool) -> tuple[data.Ending, str, str]:
+    """Return how the attempt ended, a headline for it, and why, as a reader without knowledge of search understands it.
+
+    refused: why safety did not let the last write out; empty if it did.
+    """
     state = reading.state
     if state.live.scored is not None:
         score = state.live.scored.score
@@ -110,6 +150,8 @@ def _ending(reading: Reading, refused: data.Write | None) -> tuple[data.Ending, 
             return "solved", "Solved", f"The evaluator found what the goal asks for: score {given}."
         said = f"The evaluator did not find what the goal asks for: score {given}."
         return "unsolved", "Not solved", f"{_cause(reading, refused)} {said}"
+    if state.finished is None and running:
+        return _running(reading)
     if state.finished is None and state.people.paused:
         return "unfinished", "Paused", f"A viewer paused it after {state.spending.elapsed:.1f} s."
     if state.finished is None:
@@ -124,7 +166,7 @@ def _ending(reading: Reading, refused: data.Write | None) -> tuple[data.Ending, 
         case "failed" if not state.live.started:
             return "failed", "Did not begin", "The start of the task was not reached, so nothing was searched and nothing was done."
         case "failed":
-            return "failed", "Failed", f"{_BROKEN.get(state.finished.missing, 'The infrastructure failed')}, so there is no score."
+            return "failed", "Failed", broken(state.finished.missing)
     return "stopped", "Stopped", "The attempt was interrupted before its end, so there is no score."
 
 
@@ -135,23 +177,28 @@ def _unchecked(state: AttemptState) -> str:
     return "Ended" if state.search.tree.root.terminated else "Not finished"
 
 
-def _cause(reading: Reading, refused: data.Write | None) -> str:
+def _cause(reading: Reading, refused: str) -> str:
     """Return why no further action was committed, as a sentence."""
-    if refused is not None:
-        return f"Safety did not let {refused.request} out: {refused.fate.partition(': ')[2]}"
     ended = reading.state.live.ended
     recorded = ended.reason if ended else reading.state.finished.reason if reading.state.finished else ""
-    cause = next((words for reason, words in _CAUSES.items() if recorded.startswith(reason)), one_line(recorded[:1].upper() + recorded[1:]))
+    return refused or f"{cause(recorded)}{'; a person took part' if reading.state.people.touched else ''}."
+
+
+def cause(recorded: str) -> str:
+    """Return the recorded reason for an end in the words of a reader, without a full stop."""
     if (limit := _LIMIT.search(recorded)) is not None:
         kind = _KINDS.get(limit[2], limit[2])
         amount = f"${limit[1]}" if kind == "money" else f"{limit[1]} s" if kind == "time" else limit[1]
-        cause = f"No {kind} left: the limit is {amount}"
-    if reading.state.people.touched:
-        cause += "; a person took part"
-    return f"{cause}."
+        return f"No {kind} left: the limit is {amount}"
+    return next((words for reason, words in _CAUSES.items() if recorded.startswith(reason)), one_line(recorded[:1].upper() + recorded[1:]))
 
 
-def _way_on(reading: Reading, refused: data.Write | None) -> Literal["", "resume", "new run", "allow"]:
+def broken(missing: str) -> str:
+    """Return which part of an attempt failed, as a sentence. `missing`: as in ResultLine."""
+    return f"{_BROKEN.get(missing, 'The infrastructure failed')}, so there is no score."
+
+
+def _way_on(reading: Reading, refused: bool) -> Literal["", "resume", "new run", "allow"]:
     finished = reading.state.finished
     if finished is not None and finished.status == "failed":
         return "resume" if finished.resumable else "new run"

@@ -84,6 +84,8 @@ def _mark(id: str, box: Box) -> data.Mark:
     return one_line(id, 20), round(box.x), round(box.y), round(box.width), round(box.height)
 
 
+THUMB = (256, 40)
+"""Longest side in pixels and quality of a small picture."""
 _LADDER = ((1280, 78), (1280, 60), (960, 55), (720, 50), (480, 45), (320, 40), (200, 30))
 """Longest side in pixels and quality, best first: the first that fits its share of the page is used."""
 
@@ -133,8 +135,16 @@ def _picture(data: bytes, limit: int) -> Picture:
         if len(found) <= limit:
             break
         place += next((down for down in range(1, len(_LADDER) - place) if _expected(len(found), whole, place, down) <= limit), 1)
-    src = f"data:image/{kind};base64,{base64.b64encode(found).decode()}"
-    return Picture(src=src, width=whole.width, height=whole.height)
+    return Picture(src=_source(found, kind), width=whole.width, height=whole.height)
+
+
+def thumb(data: bytes) -> str:
+    """Return a screenshot as a small picture of its page, as a `data:` URL. Raises UnidentifiedImageError, OSError."""
+    return _source(_coded(page_of(data), kind := _kind(), *THUMB), kind)
+
+
+def _source(coded: bytes, kind: str) -> str:
+    return f"data:image/{kind};base64,{base64.b64encode(coded).decode()}"
 
 
 def _expected(size: int, image: Image.Image, place: int, down: int) -> float:

@@ -175,6 +175,14 @@ def withheld(committed: ev.Committed) -> bool:
     return bool(_blocked_by(committed)) and not {"declined", "refused"}.isdisjoint(committed.info)
 
 
+def not_let_out(committed: ev.Committed) -> str:
+    """Return the request of a committed action that safety blocked, and its reason, as a sentence; empty if there is none."""
+    if not withheld(committed):
+        return ""
+    effect = _blocked_by(committed)[-1]
+    return one_line(f"Safety did not let {_request(effect)} out: {effect.detail or 'it is not allowed'}.")
+
+
 def _outcome(committed: ev.Committed | None) -> str:
     if committed is None:
         return "uncertain: it was decided, but the journal does not say that it was done"

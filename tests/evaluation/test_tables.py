@@ -160,7 +160,7 @@ def test_a_page_shows_what_a_table_does() -> None:
     remembering = msgspec.structs.replace(plan("a"), same_task=True)
     html = render_page(remembering, lines, "")
     assert ">Score</th>" in html and f'<td class="n">{summarise("a", lines).score}</td>' in html
-    assert ">Only self-evaluated</th>" in html and '<td class="n">1</td></tr>' in html
+    assert ">Only self-evaluated</th>" in html and '<td class="n rare">1</td></tr>' in html
     assert "reflections from other seeds of the same task" in html
     whole = render_page(plan("a"), [result("a", 0, 1.0)], "")
     assert ">Score</th>" not in whole and "lessons" not in whole
@@ -230,13 +230,24 @@ def test_text_from_a_site_does_not_become_a_page() -> None:
     assert "<script" not in html
 
 
+def test_a_cause_of_a_failure_is_whole_and_has_its_advice() -> None:
+    reason = "the server answered with an error of its own. " * 20
+    html = render_page(plan("a"), [result("a", 0, None, reason=reason), result("a", 1, None, reason="it wrote", resumable=False)], "")
+    assert reason.strip() in html and "with the folder of this run tries again" in html and "Resuming cannot help" in html
+
+
+def test_one_task_has_no_curve() -> None:
+    lines, alone = [result("a", 0, 1.0), result("a", 1, 0.0)], msgspec.structs.replace(plan("a"), tasks=TASKS[:2])
+    assert "<figure" in render_page(plan("a"), lines, "<svg></svg>") and "<figure" not in render_page(alone, lines, "<svg></svg>")
+
+
 def test_every_cell_leads_to_its_report_and_shows_what_was_asked_and_answered() -> None:
     hostile = '"><script>alert(1)</script>'
     lines = [result("a", 0, 1.0, answer=hostile), result("a", 1, None, reason=hostile, began=False), result("a", 2, 0.0, answer="")]
     links = {("a", TASKS[0].id): "agents/a/tasks/x y/report.html", ("a", TASKS[1].id): "agents/a/tasks/z/report.html"}
     texts = {TASKS[0].id: f"Find 日本 {hostile}", TASKS[1].id: "Buy tea."}
     html = render_page(plan("a"), lines, "", reports=links, instructions=texts)
-    assert 'href="agents/a/tasks/x%20y/report.html"' in html and ">did not begin</a>" in html and html.count("report.html") == 2
+    assert 'href="agents/a/tasks/x%20y/report.html"' in html and ">Did not begin</span>" in html and html.count("report.html") == 2
     assert "Find 日本" in html and "Buy tea." in html and "(empty answer)" in html and "<script>" not in html
 
 

@@ -242,7 +242,9 @@ REFUSED: dict[str, Callable[[str], dict[str, str]]] = {
 }
 
 
-@pytest.mark.parametrize("path", ["/", "/shop/", "/shop/0/", "/shop/0/events", "/shop/0/picture/x", "/metrics", "/none"])
+@pytest.mark.parametrize(
+    "path", ["/", "/events", "/shop/", "/shop/events", "/shop/0/", "/shop/0/events", "/shop/0/picture/x", "/metrics", "/none"]
+)
 @pytest.mark.parametrize("headers", REFUSED.values(), ids=REFUSED.keys())
 async def test_a_request_from_another_origin_is_refused(
     view: tuple[str, RunFolder], path: str, headers: Callable[[str], dict[str, str]]
@@ -370,7 +372,7 @@ async def test_beyond_this_machine_a_token_is_asked_for(view: tuple[str, RunFold
 
 
 @pytest.mark.parametrize(
-    "path", ["/nope/", "/shop/9/", "/shop/0/picture/" + "0" * 64, "/shop/0/picture/..%2f..%2frun.json", "/../run.json"]
+    "path", ["/nope/", "/nope/events", "/shop/9/", "/shop/0/picture/" + "0" * 64, "/shop/0/picture/..%2f..%2frun.json", "/../run.json"]
 )
 async def test_an_unknown_path_is_not_found(view: tuple[str, RunFolder], path: str) -> None:
     address, _ = view

@@ -105,9 +105,9 @@ def _paid(rows: Iterable[AttemptRow]) -> str:
     return ("at least " if any(row.cost is None for row in asked) else "") + f"${sum(row.cost or 0.0 for row in asked):.4f}"
 
 
-def waiting(title: str, sentence: str, links: Mapping[str, str]) -> str:
-    """Return a page that reloads itself every two seconds; links by address."""
-    return rendered("waiting.html.j2", (), title=title, sentence=sentence, links=links)
+def waiting(title: str, sentence: str) -> str:
+    """Return a page that reloads itself every two seconds."""
+    return rendered("waiting.html.j2", (), title=title, sentence=sentence)
 
 
 def embedded(value: object) -> Markup:

@@ -175,9 +175,8 @@ class View:
         if folder is None or number >= len(folder.manifest.tasks):
             return _missing("task")
         if feed is None:
-            return HTMLResponse(
-                waiting(folder.manifest.tasks[number].id, "It was not started yet. This page looks again every two seconds.", {})
-            )
+            title = folder.manifest.tasks[number].id
+            return HTMLResponse(waiting(title, "It was not started yet. This page looks again every two seconds."))
         await feed.look()
         async with feed.lock:
             orders, why = self._may(request)

@@ -207,7 +207,7 @@ def result_row(
 
 
 def _reason(line: ResultLine, last: LastState) -> str:
-    """Return why an attempt ended, as its report states it."""
+    """Return the reason for the end of an attempt, as its report states it."""
     if line.status == "failed":
         return broken(line.missing) if line.began else "The start of the task was not reached."
     if line.status == "needs_user":

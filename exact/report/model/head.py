@@ -106,7 +106,7 @@ _BROKEN = {
 
 
 def standing(state: AttemptState) -> str:
-    """Return what an attempt does at the end of its journal, in a word or three."""
+    """Return the state of an attempt at the end of its journal, in one to three words."""
     if state.finished is not None:
         return "ended"
     if state.live.ended is not None:

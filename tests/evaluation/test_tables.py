@@ -248,7 +248,7 @@ def test_every_cell_leads_to_its_report_and_shows_what_was_asked_and_answered() 
     texts = {TASKS[0].id: f"Find 日本 {hostile}", TASKS[1].id: "Buy tea."}
     html = render_page(plan("a"), lines, "", reports=links, instructions=texts)
     assert 'href="agents/a/tasks/x%20y/report.html"' in html and ">Did not begin</span>" in html and html.count("report.html") == 2
-    assert "Find 日本" in html and "Buy tea." in html and "(empty answer)" in html and "<script>" not in html
+    assert "Find 日本" in html and "Buy tea." in html and "(empty)" in html and "<script>" not in html
 
 
 async def test_tables_and_curves_are_written_and_a_comparison_counts_wins_and_losses(tmp_path: Path) -> None:

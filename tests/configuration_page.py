@@ -1,11 +1,13 @@
 """The references of all configuration keys and of the search algorithms' options, made from the docstrings in exact/config.
 
-`python -m tests.configuration_page` writes docs/configuration.md and docs/search_options.md; tests/test_configuration_page.py checks them.
+`python -m tests.configuration_page` writes docs/configuration.md, a page for each section beside it, and docs/search_options.md;
+tests/test_configuration_page.py checks them.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
@@ -20,6 +22,8 @@ from exact.search.registry import BUILTIN
 
 PAGE = Path(__file__).parents[1] / "docs" / "configuration.md"
 OPTIONS_PAGE = PAGE.with_name("search_options.md")
+SECTIONS = PAGE.with_suffix("")
+"""Folder of the pages of the sections."""
 
 SHARED = {
     "arms": (PolicyConfig, "policy"),
@@ -41,7 +45,7 @@ reported on stderr. A removed key is an error that says what to write in its pla
 `null` means that a key is not set. Words before a colon, such as `llm:`, name the kinds that use a key. The other
 [pages](index.md) say when to change which key.
 
-`python -m tests.configuration_page` writes this page from the docstrings in [exact/config](../exact/config).
+`python -m tests.configuration_page` writes these pages from the docstrings in [exact/config](../exact/config).
 """
 
 
@@ -83,32 +87,55 @@ def default(field: Any) -> str:
     return f"`{msgspec.json.encode(plain).decode()}`" if plain != "" else "empty"
 
 
-def page() -> str:
-    """Return the whole page."""
-    texts, lines = docstrings(), [HEAD]
+def pages() -> dict[Path, str]:
+    """Return the text of each page: the index, and one for each outer section with the sections in it."""
+    texts = docstrings()
+    found = {PAGE: [HEAD, *table("", Config, [each for each in msgspec.structs.fields(Config) if not is_section(each)]), "## Sections\n"]}
     for path, kind in sections():
         if path:
-            lines.append(f"{'#' * min(4, 2 + path.count('.'))} `{path}`\n\n{' '.join(texts[kind.__name__][''].split())}\n")
+            outer, about = path.partition(".")[0], " ".join(texts[kind.__name__][""].split())
+            page = SECTIONS / f"{outer}.md"
+            found.setdefault(page, []).append(f"{'#' * (1 + path.count('.'))} `{path}`\n\n{linked(about, '../')}\n")
             same = [name for name, (_, shown) in SHARED.items() if shown == path]
             if same:
-                lines.append(f"The same keys: {', '.join(f'`{name}`' for name in same)}.\n")
-        rows = ["| key | values | default | meaning |", "|---|---|---|---|"]
-        hints = get_type_hints(kind, include_extras=True)
-        for field in msgspec.structs.fields(kind):
-            inner, name = section_of(field.type), f"{path}.{field.name}".lstrip(".")
-            meaning = texts[kind.__name__].get(field.name, "")
-            if inner is not None and not meaning:
-                meaning = " ".join(texts[inner.__name__][""].split())
-            if inner is not None:
-                what, start = "list of sections" if get_origin(field.type) is tuple else "section", ""
-                if get_origin(field.type) is dict:
-                    what = "sections by name"
-            else:
-                what, start = words(hints[field.name], "`"), default(field)
-            meaning = as_cell(meaning)
-            rows.append(f"| `{name}` | {what} | {start} | {meaning} |")
-        lines.append("\n".join(rows) + "\n")
-    return "\n".join(lines)
+                found[page].append(f"The same keys: {', '.join(f'`{name}`' for name in same)}.\n")
+            found[page] += table(path, kind, list(msgspec.structs.fields(kind)))
+            found[PAGE].append(entry(path, about))
+    return {page: "\n".join(lines).rstrip("\n") + "\n" for page, lines in found.items()}
+
+
+def entry(path: str, about: str) -> str:
+    """Return the line of a section in the index, with the anchor that it had when all sections were on one page."""
+    link = f'<a id="{path.replace(".", "")}"></a>[`{path}`](configuration/{path.partition(".")[0]}.md#{path.replace(".", "")})'
+    return f"{'    ' * path.count('.')}- {link}: {linked(about.partition('. ')[0].rstrip('.'), '')}."
+
+
+def linked(text: str, up: str) -> str:
+    """Return a docstring whose names of pages are links."""
+    return re.sub(r"docs/((?:\w+/)*(\w+)\.md)", lambda match: f"[{match[2].replace('_', ' ').capitalize()}]({up}{match[1]})", text)
+
+
+def is_section(field: Any) -> bool:
+    return section_of(field.type) is not None and field.name not in SHARED
+
+
+def table(path: str, kind: type[msgspec.Struct], fields: list[Any]) -> Iterator[str]:
+    """Yield the table of a section's keys."""
+    texts, hints = docstrings(), get_type_hints(kind, include_extras=True)
+    rows = ["| key | values | default | meaning |", "|---|---|---|---|"]
+    for field in fields:
+        inner, name = section_of(field.type), f"{path}.{field.name}".lstrip(".")
+        meaning = texts[kind.__name__].get(field.name, "")
+        if inner is not None and not meaning:
+            meaning = " ".join(texts[inner.__name__][""].split())
+        if inner is not None:
+            what, start = "list of sections" if get_origin(field.type) is tuple else "section", ""
+            if get_origin(field.type) is dict:
+                what = "sections by name"
+        else:
+            what, start = words(hints[field.name], "`"), default(field)
+        rows.append(f"| `{name}` | {what} | {start} | {linked(as_cell(meaning), '../' if path else '')} |")
+    yield "\n".join(rows) + "\n"
 
 
 OPTIONS_HEAD = """# Options of the search algorithms
@@ -197,5 +224,9 @@ def options_page() -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), "utf-8")
+    SECTIONS.mkdir(exist_ok=True)
+    for path in {*SECTIONS.glob("*.md")} - {*(found := pages())}:
+        path.unlink()
+    for path, text in found.items():
+        path.write_text(text, "utf-8")
     OPTIONS_PAGE.write_text(options_page(), "utf-8")

@@ -10,12 +10,31 @@ import pytest
 from exact.config import SearchConfig
 from exact.config.search import OPTIONS
 from exact.search.registry import BUILTIN
-from tests.configuration_page import OPTIONS_PAGE, PAGE, docstrings, option_rows, options_page, page, readers, section_of, sections
+from tests.configuration_page import (
+    OPTIONS_PAGE,
+    PAGE,
+    SECTIONS,
+    docstrings,
+    option_rows,
+    options_page,
+    pages,
+    readers,
+    section_of,
+    sections,
+)
 from tests.search.test_settings import BASE, EFFECTS, trace
 
 
-def test_the_configuration_page_is_up_to_date() -> None:
-    assert PAGE.read_text("utf-8") == page(), "run: python -m tests.configuration_page"
+def test_the_configuration_pages_are_up_to_date() -> None:
+    written = {path: path.read_text("utf-8") for path in (PAGE, *SECTIONS.glob("*.md"))}
+    assert written == pages(), "run: python -m tests.configuration_page"
+
+
+def test_a_link_to_a_section_of_the_one_page_of_old_leads_to_its_page() -> None:
+    index = PAGE.read_text("utf-8")
+    for path, _ in sections():
+        if path:
+            assert f'<a id="{path.replace(".", "")}"></a>[`{path}`](configuration/{path.partition(".")[0]}.md' in index, path
 
 
 def test_the_page_of_the_search_options_is_up_to_date() -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-KEYS = set(re.findall(r"^\| `([^`]+)`", (ROOT / "docs" / "configuration.md").read_text("utf-8"), re.M))
+REFERENCE = (ROOT / "docs" / "configuration.md", *(ROOT / "docs" / "configuration").glob("*.md"))
+KEYS = {key for page in REFERENCE for key in re.findall(r"^\| `([^`]+)`", page.read_text("utf-8"), re.M)}
 SHARED = {"models.value": "models.policy", "models.reflection": "models.policy", "models.embedding": "models.policy"}
 PAGE = (ROOT / "docs" / "from_exact.md").read_text("utf-8")
 

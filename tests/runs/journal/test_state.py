@@ -212,5 +212,5 @@ def test_a_state_is_evaluated_again_only_by_a_cheap_judge_whose_answers_differ(k
     """The configuration's page says the same."""
     algorithm = AttemptState(Config.parse({"value": {"kind": kind}})).search.algorithm
     assert isinstance(algorithm, MCTS) and algorithm.evaluations == (3 if kind == "llm" else 1)
-    described = (ROOT / "docs" / "configuration.md").read_text()
+    described = (ROOT / "docs" / "configuration" / "search.md").read_text()
     assert "`null`: 3 for `value.kind: llm`, whose evaluations are cheap and differ; 1 for the other kinds" in described

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import socket
@@ -83,6 +84,21 @@ def answers(port: int) -> None:
                 return
         time.sleep(0.1)
     raise AssertionError(f"nothing answers at {port}")
+
+
+def minutes(page: Path) -> int:
+    """Return the minutes that a page takes: 100 words a minute, code among them, and 24 seconds for each command."""
+    text = page.read_text("utf-8")
+    commands = [line for block in re.findall(r"^```sh\n(.*?)^```", text, re.S | re.M) for line in block.splitlines() if line]
+    return math.ceil(len(re.sub(r"[|#>*`]", " ", text).split()) / 100 + 0.4 * len(commands))
+
+
+def test_the_index_says_of_ten_pages_what_one_learns_and_how_many_minutes_it_takes() -> None:
+    index = (ROOT / "docs" / "tutorial" / "index.md").read_text("utf-8")
+    rows = re.findall(r"^(\d+)\. \[[^\]]+\]\((\w+)\.md\) \*(\d+) minutes\*\n\n    (.{40,})$", index, re.M)
+    assert [int(number) for number, *_ in rows] == [*range(1, 11)]
+    stated = {name: int(said) for _, name, said, _ in rows}
+    assert stated == {page.stem: minutes(page) for page in PAGES if page.stem not in ("index", "PACKAGE")}
 
 
 def test_every_page_of_the_tutorial_has_something_to_do() -> None:

@@ -1,4 +1,4 @@
-"""Measure whether search teaches the learned built-in agent, and whether what it learned searches better.
+"""Measure whether search teaches the learned agent, and whether what it learned searches better.
 
 The plan, with rows, figures and rules, was committed before any run: bench/plans/learning.md. The weights of all rows and the record of
 each attempt are in bench/results/learning/. Tasks and seeds are those of exact/learning/builtin/split.json.

@@ -92,7 +92,7 @@ def grpo(path: Path, overrides: tuple[str, ...], as_json: bool) -> None:
 @_SET
 @_JSON
 def builtin(path: Path, overrides: tuple[str, ...], as_json: bool) -> None:
-    """Train the model of the learned built-in agent: search training tasks with their rewards, fit, and search again.
+    """Train the model of the learned agent: search training tasks with their rewards, fit, and search again.
 
     Rewards are read on the training tasks and seeds of the split alone.
     """

@@ -49,7 +49,7 @@ class PolicyConfig(Strict, frozen=True, kw_only=True):
     """The policy, which proposes actions."""
 
     kind: str = "learned"
-    """Kind of policy. learned: the built-in agent; if a page in a browser sets the task, a small model that its own searches trained, else
+    """Kind of policy. learned: the built-in agent's; if a page in a browser sets the task, a small model that its searches trained, else
     lexical. lexical: rules, without a model. llm: a language model. random: any action, as a control. `module:attribute`,
     `file.py:attribute` or a name in the entry points `exact.policies`: your own policy, made with `options`."""
     options: dict[str, Any] = {}

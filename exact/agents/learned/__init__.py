@@ -1,1 +1,1 @@
-"""The learned built-in agent: a small model over the lexical agent's elements and actions, trained by its own searches."""
+"""The learned agent: a small model over the lexical agent's elements and actions, trained by its own searches."""

@@ -1,1 +1,1 @@
-"""Training of the learned built-in agent by expert iteration: explore with rewards, fit, explore again. See `exact train builtin`."""
+"""Training of the learned agent by expert iteration: explore with rewards, fit, explore again. See `exact train builtin`."""

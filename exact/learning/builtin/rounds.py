@@ -36,7 +36,7 @@ NOT_REPEATED = ("miniwob/drag-cube",)
 
 
 class BuiltinSettings(Strict, frozen=True, kw_only=True):
-    """Training of the learned built-in agent."""
+    """Training of the learned agent."""
 
     out: str
     """Folder of the run. One that exists is gone on with."""

@@ -1,4 +1,4 @@
-"""The split of tasks and seeds that the learned built-in agent is trained and measured by.
+"""The split of tasks and seeds that the learned agent is trained and measured by.
 
 It was fixed before any training. A training task is one of BrowserGym's MiniWoB++ tasks whose name's SHA-256 begins with an even digit; the
 tasks of the other half are held out. Tasks in which termination itself shows success, or which do not repeat with their seed, are in

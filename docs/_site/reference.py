@@ -73,7 +73,7 @@ def _command(command: click.Command, name: str, help: str) -> Iterator[str]:
         for option in options:
             record = option.get_help_record(context)
             assert record is not None, f"{name}: {option.name} has no help"
-            yield f"| `{record[0].replace('|', chr(92) + '|')}` | {_escaped(record[1])} |"
+            yield f"| `{record[0]}` | {_escaped(record[1])} |"
         yield ""
     if isinstance(command, click.Group):
         for child in command.list_commands(context):
@@ -101,7 +101,7 @@ def journal() -> str:
 
 def _kind(field: msgspec.structs.FieldInfo) -> str:
     text = getattr(field.type, "__name__", "") if not get_args(field.type) else str(field.type)
-    plain = re.sub(r"\b(?:[a-z_]+\.)+([A-Za-z])", r"\1", text or str(field.type)).replace("|", chr(92) + "|")
+    plain = re.sub(r"\b(?:[a-z_]+\.)+([A-Za-z])", r"\1", text or str(field.type))
     return f"`{plain}`"
 
 

@@ -20,6 +20,7 @@ from exact.evaluation.summary import COSTS, SOLVED, Reward, by_agent, is_void, s
 from exact.evaluation.table import (
     REPLAYS,
     WAITING,
+    advised,
     failed_cell,
     format_number,
     published_beside,
@@ -35,6 +36,8 @@ from exact.runs.journal.store import RunFolder
 
 INSTRUCTION = 300
 """Characters of a task's text on the page."""
+TITLE = 80
+"""Characters of a chart's title, which its width can hold."""
 REFRESH = 30.0
 """Seconds between two writes of the outputs while a benchmark runs."""
 CURVES_BY = {
@@ -129,9 +132,9 @@ def success_curve(plan: Plan, results: Sequence[Result], kind: str) -> str:
         solved = [getattr(each, kind) for each in scored if each.score is not None and each.score >= SOLVED]
         mark = " (ORACLE)" if agent in oracles else " (TRAINED WITH REWARD)" if agent in rewarded else ""
         lines[agent + (" (ORACLE, VOID)" if is_void(group) else mark)] = solved_within(solved, max(1, len(scored)))
-    tasks = len({task_of(task.id) for task in plan.tasks})
+    tasks, title = len({task_of(task.id) for task in plan.tasks}), f"{plan.suite}: budget {plan.stated_budget}"
     published = {f"{each.label}\n{each.split}": each.success for each in published_beside(plan.suite, tasks)}
-    return curves(lines, x=CURVES_BY[kind], title=f"{plan.suite}: budget {plan.stated_budget}", published=published)
+    return curves(lines, x=CURVES_BY[kind], title=title if len(title) <= TITLE else title[: TITLE - 1] + "…", published=published)
 
 
 async def as_png(svg: Path) -> Path:
@@ -267,6 +270,7 @@ def render_page(
         later=[*session_notes(plan), *specialised(plan, results)],
         live=any(each.live for each in rows),
         against={agent: versus(groups[agent], groups[plan.agents[0]]) for agent in plan.agents[1:]},
+        advice=advised(plan, results),
         costs=COSTS,
         about=[(name, value) for name, value in {**plan.machine, **plan.versions, "begun": plan.begun}.items() if value],
         published=published_on(plan.suite),

@@ -337,7 +337,7 @@ def test_advice_says_what_search_brings_for_how_much_and_what_to_use(base: str, 
     both = msgspec.structs.replace(plan("react", "mcts"), tasks=tuple(Task(id=each.task, instruction="") for each in lines[:10]))
     (told,) = advised(both, lines)
     assert all(word in told for word in words), told
-    assert told in render_markdown(both, lines)
+    assert told in render_markdown(both, lines) and told[1:] in render_page(both, lines, "")
 
 
 def test_advice_names_no_oracle_and_judges_nothing_by_one_task_or_an_unknown_cost() -> None:
@@ -348,3 +348,8 @@ def test_advice_names_no_oracle_and_judges_nothing_by_one_task_or_an_unknown_cos
     assert advised(plan("react", "mcts"), [result("react", 0, 0.0)]) == []
     (told,) = advised(plan("react", "mcts"), [*some("react", "0" * 10, 9), *some("mcts", "1" * 10, None)])  # type: ignore[arg-type]
     assert "an unknown number of tokens" in told
+
+
+def test_a_chart_has_a_title_that_it_can_hold() -> None:
+    long = msgspec.structs.replace(plan("react"), suite=" ".join(["miniwob/click-checkboxes"] * 9))
+    assert f"{long.suite[:79]}…</text>" in success_curve(long, [], "calls")

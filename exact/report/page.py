@@ -102,6 +102,8 @@ def _paid(rows: Iterable[AttemptRow]) -> str:
     asked = [row for row in rows if row.calls]
     if not asked:
         return "$0"
+    if all(row.cost is None for row in asked):
+        return "unknown"
     return ("at least " if any(row.cost is None for row in asked) else "") + f"${sum(row.cost or 0.0 for row in asked):.4f}"
 
 

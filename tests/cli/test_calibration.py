@@ -36,7 +36,7 @@ def run(tmp_path: Path) -> Path:
 def test_it_reports_the_quality_of_the_evaluations(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", "calibration", str(run)]) == 0
     out = capsys.readouterr().out
-    assert "committed states of 1 tasks" in out and "Brier score" in out and "led to success" in out
+    assert "committed states of 1 task" in out and "Brier score" in out and "led to success" in out
     assert "AUC in a task -  (requires a task with states of both outcomes)" in out and "ECE " in out
 
 
@@ -54,7 +54,7 @@ def test_the_curve_it_writes_can_be_loaded(run: Path, tmp_path: Path) -> None:
 def test_a_torn_last_label_is_left_out_and_another_that_does_not_read_is_named(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     label = '{"task": "toy", "node": 1, "value": 0.5, "success": true, "steps": 1}\n'
     (run / "labels.jsonl").write_text(label + label[:20])
-    assert main(["train", "calibration", str(run)]) == 0 and "1 drawn states" in capsys.readouterr().out
+    assert main(["train", "calibration", str(run)]) == 0 and "1 drawn state" in capsys.readouterr().out
     (run / "labels.jsonl").write_text("x\n" + label)
     assert main(["train", "calibration", str(run)]) == 1 and "labels.jsonl:1 does not read" in capsys.readouterr().err
 

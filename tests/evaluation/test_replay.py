@@ -81,7 +81,7 @@ async def test_attempts_still_to_be_replayed_count_as_unfinished(tmp_path: Path)
     folder = await ended(tmp_path / "bench", commit_by="fork")
     (folder.agent_path("mcts") / "replays.jsonl").unlink()
     write_outputs(folder)
-    assert not folder.gather() and "Unfinished: 1 of 1 attempts" in (folder.path / "table.md").read_text()
+    assert not folder.gather() and "Unfinished: 1 of 1 attempt" in (folder.path / "table.md").read_text()
     with pytest.raises(UsageError, match="no results yet"):
         open_side(folder.agent_path("mcts"))
 

@@ -133,7 +133,7 @@ def test_the_index_has_a_row_for_each_task(tmp_path: Path) -> None:
     run.add_result(line)
     page = build_index(run).read_text()
     assert "1 of 2 tasks solved" in page
-    assert "shop/&lt;b&gt;" in page and "<b>" not in page
+    assert "shop/&lt;b&gt;" in page and "shop/<b>" not in page
     assert "unknown" in page and "oracle values" in page and "not started" in page
 
 

@@ -301,7 +301,7 @@ def _count(number: int) -> str:
 
 
 def _money(spent: float, known: bool) -> str:
-    return f"${spent:.4f}" if known else f"at least ${spent:.4f}"
+    return f"${spent:.4f}" if known else f"at least ${spent:.4f}" if spent else "unknown cost"
 
 
 def duration(seconds: float) -> str:

@@ -147,7 +147,7 @@ async def test_two_browsers_watch_a_search_and_one_comes_back(tmp_path: Path, ch
             kept = "JSON.stringify([...NODES.values()].sort((a, b) => a.id - b.id).map(n => [n.id, n.visits, n.value]))"
             assert await one.evaluate(kept) == await two.evaluate(kept)
             assert await states(one) == await states(two) > gone
-            assert await one.evaluate("NOW.standing") == "ended" and line.status == "scored"
+            assert await one.evaluate("steering.standing") == "ended" and line.status == "scored"
             await expect(one.locator(".ending")).to_have_text("Solved" if line.score == 1 else "Not solved")
     assert sum(isinstance(event, ev.Told) for event in read_journal(journal_of(runner))) > 200
 

@@ -6,13 +6,15 @@ from exact.environments.toy.factory import ToyFactory, deceptive_chain
 
 class Links:
     async def propose(self, context, actions, k):
-        links = [each.name for each in context.observation.elements if each.role == "link"]
-        return tuple(exact.Proposal(action=actions.action("go", name), prior=1 / len(links)) for name in links)
+        return [f'go "{each.name}"' for each in context.observation.elements if each.role == "link"]
 
 
-class Depth:
+class Looks:
     async def evaluate(self, context):
-        return exact.Evaluation(value=min(1.0, 0.3 * len(context.history)))
+        left = "left" in context.observation.text
+        if context.terminated:
+            return 0.0 if left else 1.0
+        return 0.8 if left else 0.3
 
 
-print(exact.search_sync(ToyFactory(deceptive_chain(3)), policy=Links(), value=Depth(), iterations=20))
+print(exact.search_sync(ToyFactory(deceptive_chain(3)), policy=Links(), value=Looks(), iterations=20))

@@ -12,7 +12,7 @@ import importlib
 import importlib.util
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,17 @@ def distrust(names: Iterable[str]) -> None:
 def use_shipped(files: Mapping[str, Path]) -> None:
     """Read the code of plug-ins from these files, by the place in their name `place:attribute`: they came from another machine."""
     _shipped.update(files)
+
+
+def at_first_use(package: str, **modules: str) -> Callable[[str], object]:
+    """Return a package's `__getattr__`, which imports a name from a module of the package when it is first used. `modules`: by name."""
+
+    def named(name: str) -> object:
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(importlib.import_module(f"{package}.{modules[name]}"), name)
+
+    return named
 
 
 def import_later(*modules: str) -> None:

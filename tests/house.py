@@ -73,7 +73,7 @@ def busy_packages() -> list[str]:
     """Return the packages whose `__init__` holds more than imports, a docstring and `__all__`. The facade `exact` is not counted."""
 
     def is_plain(node: ast.stmt) -> bool:
-        named = isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+        named = isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in ("__all__", "__getattr__")  # which passes names on later
         return named or isinstance(node, ast.Import | ast.ImportFrom) or is_typing(node) or is_text(node)
 
     packages = {each: path for each, path in files().items() if path.name == "__init__.py" and each != "exact"}

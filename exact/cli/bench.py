@@ -306,7 +306,7 @@ async def _written(folder: BenchFolder) -> AsyncIterator[None]:
 
 def _write_reports(folder: BenchFolder) -> None:
     """Write the report of each attempt that has no report, or an older one, and the page of each agent."""
-    from exact.report import build_index, build_report
+    from exact.report.build import build_index, build_report
 
     for run in (folder.agent(agent)[0] for agent in folder.plan.agents):
         for task in run.manifest.tasks:

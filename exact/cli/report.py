@@ -45,7 +45,7 @@ def report(
     end.
     """
     from exact.errors import UsageError
-    from exact.report import build_index, build_report, build_suite
+    from exact.report.build import build_index, build_report, build_suite
     from exact.runs.journal.store import RunFolder
 
     if words and not share:

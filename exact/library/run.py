@@ -93,7 +93,7 @@ class Run:
 
     def report(self, task: Task | str | None = None) -> Path:
         """Return the path of an attempt's HTML report, written anew from the journal. Raises UsageError, JournalError."""
-        from exact.report import build_report
+        from exact.report.build import build_report
 
         return build_report(self._folder, named(self.tasks, task))
 
@@ -148,7 +148,7 @@ class Runner(runner.Runner):
 
     def ended(self, task: Task, line: ResultLine) -> None:
         """Write the report of a task that has just ended, and the index."""
-        from exact.report import build_index, build_report
+        from exact.report.build import build_index, build_report
 
         if self.reports:
             build_report(self.folder, task)
@@ -158,7 +158,7 @@ class Runner(runner.Runner):
 
 def complete_reports(folder: RunFolder) -> None:
     """Write the reports of ended tasks that an earlier session could not write, for instance on a full disk."""
-    from exact.report import build_index, build_report
+    from exact.report.build import build_index, build_report
 
     folders = [(task, folder.task_folder(task)) for task in folder.manifest.tasks]
     missing = [task for task, each in folders if (each / "journal.jsonl").exists() and not (each / "report.html").exists()]

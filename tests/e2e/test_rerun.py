@@ -180,7 +180,7 @@ async def test_a_shell_lists_what_a_way_writes_and_types_and_types_another_text(
     again = ["run", "--from", str(earlier[0]), "--config", "rmcts_builtin"]
     assert await asyncio.to_thread(main, [*again, "--dry-run"]) == 0
     told = capsys.readouterr().out
-    assert f"POST {site[1]}send with name" in told and "variable     Name=Ann" in told and register.names == []
+    assert f"POST {site[1]}send with name" in told and "variable          Name=Ann" in told and register.names == []
     more = ["--var", "Name=Bob", "--yes", "--out", str(tmp_path / "run")]
     assert await asyncio.to_thread(main, [*again, *more]) == 0
     assert register.names == ["Bob"]

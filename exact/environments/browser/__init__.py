@@ -3,7 +3,6 @@
 The environment and its factory are imported when they are first used, so that a browser can start before them.
 """
 
-import importlib
 from typing import TYPE_CHECKING
 
 from exact.environments.browser.act.grammar import BROWSER_ACTIONS
@@ -11,12 +10,11 @@ from exact.environments.browser.launch.browser import Browser
 from exact.environments.browser.launch.find import find_browser
 from exact.environments.browser.launch.launch import launch
 from exact.environments.browser.page.setup import PageSetup
+from exact.plugins import at_first_use
 
 if TYPE_CHECKING:
     from exact.environments.browser.environment import BrowserEnvironment, Evaluator
     from exact.environments.browser.factory import BrowserFactory
-
-_LATE = {"BrowserEnvironment": "environment", "BrowserFactory": "factory", "Evaluator": "environment"}
 
 __all__ = [
     "BROWSER_ACTIONS",
@@ -29,8 +27,4 @@ __all__ = [
     "launch",
 ]
 
-
-def __getattr__(name: str) -> object:
-    if name not in _LATE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_LATE[name]}"), name)
+__getattr__ = at_first_use(__name__, BrowserEnvironment="environment", BrowserFactory="factory", Evaluator="environment")

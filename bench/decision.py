@@ -50,6 +50,8 @@ from exact.config import BrowserConfig, parse
 from exact.context import Context, Evaluation, Proposal
 from exact.environments.base import EnvironmentFactory
 from exact.environments.browser import BrowserFactory, PageSetup, launch
+from exact.environments.sandbox.runsc import find_runsc
+from exact.errors import EnvironmentFailure
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import Journal, read_journal
 from exact.runs.runner import Runner, create, reopen
@@ -261,6 +263,12 @@ def main() -> None:
     if options.at_once:
         print(asyncio.run(at_once(options.at_once, ITERATIONS)))
         return
+    if not (_common.ROOT / ".bench" / "venvs" / "sites").exists():
+        _common.lacks("Trac is not installed: run shells/setup.sh --sites")
+    try:
+        find_runsc()
+    except EnvironmentFailure as error:
+        _common.lacks(str(error))
     found = asyncio.run(measure(options.quick, noise))
     parts = list(next(iter(found.values())).parts)
     rows = [

@@ -139,7 +139,8 @@ def headroom(model: str, parallel: int, threads: int, tasks: int) -> None:
 def show(kept: Sequence[Attempt]) -> tuple[dict[str, Any], list[_common.Figure]]:
     """Print the strata of each model, and return details and figures."""
     solved = scores(kept, lambda each: None if each.score is None else float(each.score == 1))
-    details, figures, rows = dict[str, Any](), list[_common.Figure](), list[list[str]]()
+    figures = [_common.Figure("attempts", len(kept))]
+    details, rows = dict[str, Any](), list[list[str]]()
     for model in sorted({each.row.partition(" ")[0] for each in kept}):
         for stratum, names in strata(model, kept).items():
             ids = [f"miniwob/{name}" for name in names]
@@ -182,12 +183,10 @@ def main() -> int:
             _common.lacks("llama.cpp or the instruct models are not installed: run shells/setup.sh --instruct")
         headroom(options.headroom, options.parallel, options.threads, options.tasks)
     details, figures = show(records())
-    if options.quick:
-        for each in figures:
-            print(each)
-        return conclude(differing(figures, RESULT) if RESULT.exists() else ["there is no result yet"], len(records()))
+    wrong = differing(figures, RESULT) if options.quick and RESULT.exists() else []
+    conclude(wrong, len(records()))
     _common.finish(options, figures, noise, _common.versions("exact-agent"), details)
-    return 0
+    return int(bool(wrong))
 
 
 if __name__ == "__main__":

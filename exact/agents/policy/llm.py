@@ -88,7 +88,7 @@ class LLMPolicy:
 
         Raises ModelError.
         """
-        context = msgspec.structs.replace(context, tried=(*context.tried, *spent(context)))
+        context = msgspec.structs.replace(context, tried=(*context.tried, *in_vain(context)))
         if self._points and context.observation.screenshot is not None and actions.code is None:
             weighted = await self._sampled(context, actions, points=True)
             return merge_proposals(weighted, k)
@@ -136,10 +136,8 @@ class LLMPolicy:
             thought, most = self._config.grammar == "answer", inputs.get("k", 0)
             made = made_names(seen.context.observation) if labels else {}
             files = [Path(file).name for file in context.task.files]
-            offered = useful(actions, context, pictured=self._view.images)
-            return answer_grammar(
-                offered, seen.elements, labels=labels, thought=thought, most=most, made=made, tried=context.tried, files=files
-            )
+            offered, tried = useful(actions, context, pictured=self._view.images), (*context.tried, *given(context))
+            return answer_grammar(offered, seen.elements, labels=labels, thought=thought, most=most, made=made, tried=tried, files=files)
 
         constrained = None if self._config.grammar == "none" or by_call else grammar
         if self._config.form == "conversation":
@@ -231,19 +229,20 @@ def useful(actions: ActionSpace, context: Context, *, pictured: bool = False) ->
     return ActionSpace([verb for verb in actions.verbs.values() if has_a_use(verb)])
 
 
-def spent(context: Context) -> tuple[Taken, ...]:
-    """Return actions that have done what they can in a state, as refused ones.
+def given(context: Context) -> tuple[Taken, ...]:
+    """Return the steps that gave a field what it still holds. The state shows that; a grammar has no use for them again."""
+    held = [taken for taken in context.history if holds(taken.action, context.observation.elements)]
+    return tuple(msgspec.structs.replace(taken, error="the element holds this already") for taken in held)
 
-    What gave a field its content is refused as long as the field holds it. What twice changed nothing that can be seen, waiting aside, is
-    refused until something else happens.
-    """
+
+def in_vain(context: Context) -> tuple[Taken, ...]:
+    """Return the actions that twice changed nothing that can be seen since this state stands, as refused ones; waiting is none."""
     here = context.observation
-    found = {taken.action.key: "the element holds this already" for taken in context.history if holds(taken.action, here.elements)}
-    still = takewhile(lambda taken: not taken.error and _stands(taken.observation, here), reversed(context.history))
-    times = Counter(taken.action.key for taken in still if taken.action.name != "wait")
-    found |= {key: "done twice here, and nothing changed that can be seen" for key, count in times.items() if count >= _IN_VAIN}
-    last = {taken.action.key: taken for taken in context.history}
-    return tuple(msgspec.structs.replace(last[key], observation=here, error=error) for key, error in found.items())
+    still = list(takewhile(lambda taken: not taken.error and _stands(taken.observation, here), reversed(context.history)))
+    taken = {each.action.key: each for each in still}
+    times = Counter(each.action.key for each in still if each.action.name != "wait")
+    error = "done twice here, and nothing changed that can be seen"
+    return tuple(msgspec.structs.replace(taken[key], observation=here, error=error) for key, count in times.items() if count >= _IN_VAIN)
 
 
 def _stands(before: Observation, now: Observation) -> bool:

@@ -35,10 +35,16 @@ _AROUND = "`* \t\r\n"
 """Characters that dress an action."""
 _NAMED = re.compile(rf"\s*select\s+(?:[A-Za-z]\w*\s+)?(?P<label>{QUOTED})\s*", re.S)
 _NUMBERED = re.compile(r"\s*select\s+(?:[A-Za-z]\w*\s+)?\[\s*(?P<id>[\w:.-]+)\s*\]\s*")
-_REMARK = re.compile(r"[.;!]*\s*\Z|[ \t]*\(.*\)[.;!]*\s*\Z|[ \t]+(?:#|//|--|[–—]).*|[ \t]*,?[ \t]+(?:to|because|since|so that)\b.*", re.S)
+_REMARK = re.compile(
+    r"(?<![ \t])(?:[.;!]*+\s*+\Z|[ \t]*+\(.*\)[.;!]*\s*\Z|[ \t]++(?:#|//|--|[–—]).*"
+    r"|(?:[ \t]*+,[ \t]*+|[ \t]++)(?:to|because|since|so that)\b.*)",
+    re.S,
+)
 """Matches what may follow an action that is whole: an end mark, brackets, a comment, or a purpose."""
 _NO_REMARK = re.compile(r"[][{}]|n['’]t\b|\b(?:not|never|no|or|if|unless|instead|otherwise|then|next|after|before|action)\b", re.I)
 """Matches what takes an action back, makes it depend on something, or names another."""
+_LONGEST = 1_000
+"""Characters of an action with a remark or as a call, at most: longer ones are asked again, so that no answer takes long to read."""
 _ID = re.compile(r"\[[^\]]*\]")
 _CALL = re.compile(r"\s*(?P<verb>\w+)[ \t]*\((?P<arguments>.*)\)[ \t;.]*\Z", re.S)
 _ARGUMENT = re.compile(rf"\s*(?:[A-Za-z_]+\s*=\s*)?((?:{QUOTED}|[^,\"“'])+)(?:,|\Z)", re.S)
@@ -138,7 +144,7 @@ def _read(line: re.Match[str], answer: str, actions: ActionSpace, read: Callable
     try:
         return _code_action(line["rest"], below, actions) or read(text)
     except ActionError as error:
-        return _remarked(text, read) or _called(text, actions, read) or error
+        return (_remarked(text, read) or _called(text, actions, read) if len(text) <= _LONGEST else None) or error
 
 
 def _remarked(text: str, read: Callable[[str], Action]) -> Action | None:

@@ -100,3 +100,11 @@ def test_an_action_without_one_meaning_is_asked_for_again(said: str, observation
 def test_a_verb_that_is_not_offered_is_not_meant() -> None:
     with pytest.raises(ActionError):
         parse_action("Action: select [1]", BROWSER_ACTIONS.without(["click"]), BOXES)
+
+
+@pytest.mark.parametrize("times", [1, 20_000])
+@pytest.mark.parametrize("part", [" ", "(", "()", "to ", ".", '"a" ', "a=,", " ,", "- ", "\\"])
+@pytest.mark.parametrize("begins", ["clack [1]", "click [9]", "click(", "fill("])
+def test_an_answer_of_any_length_is_soon_refused(begins: str, part: str, times: int) -> None:
+    with pytest.raises(ActionError):
+        parse_action(f"Action: {begins} {part * times} x", BROWSER_ACTIONS, BOXES)

@@ -165,7 +165,8 @@ def advice(base: AgentSummary, other: AgentSummary, found: Versus) -> str:
     times = f"{more / less:.1f} times the {unit}" if less else f"{more:,.0f} {unit} in place of none"
     if math.isnan(more + less):
         times = f"an unknown number of {unit}"
-    solves = f"{abs(100 * gain):.0f} {'fewer' if gain < 0 else 'more'} of 100 attempts [{100 * low:.0f}, {100 * high:.0f}], for {times}"
+    count = f"{abs(100 * gain):.0f} {'fewer' if gain < 0 else 'more'}" if gain else "as many"
+    solves = f"{count} of 100 attempts [{100 * low:.0f}, {100 * high:.0f}], for {times}"
     if low > 0:
         price = f", {(more - less) / gain:,.0f} {unit} for each further one" if more > less else ""
         return f"{other.agent} solves {solves}{price}: use {other.agent} if that is worth it"

@@ -329,7 +329,7 @@ def some(agent: str, solved: str, tokens: int, **more: object) -> list[Result]:
         ("0000000000", "1111111100", ("mcts solves 80 more of 100 attempts", "4.0 times the tokens, 3,750 tokens for each", "use mcts")),
         ("1111111100", "0000000000", ("mcts solves 80 fewer of 100 attempts", "use react")),
         ("1100000000", "1010100000", ("no difference is shown", "use react, or run more: some", "tasks would show")),
-        ("1100000000", "1100000000", ("no difference is shown", "0 more of 100 attempts [0, 0]", "use react")),
+        ("1100000000", "1100000000", ("no difference is shown", "mcts solves as many of 100 attempts [0, 0]", "use react")),
     ],
 )
 def test_advice_says_what_search_brings_for_how_much_and_what_to_use(base: str, other: str, words: tuple[str, ...]) -> None:

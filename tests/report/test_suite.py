@@ -179,6 +179,18 @@ async def test_what_a_person_looks_for_first_is_in_the_first_view_of_a_suite(tmp
                 assert within(await each.bounding_box(), screen(DESKTOP)), name
 
 
+@pytest.mark.parametrize("runs", [1, 3])
+async def test_on_a_phone_a_last_state_stands_beside_its_task(tmp_path: Path, opened: Opened, runs: int) -> None:
+    made = [mixed_run(tmp_path / f"run{number}") for number in range(runs)]
+    file = build_index(made[0]) if runs == 1 else build_suite(made, tmp_path / "c.html")
+    async with opened(file, viewport={"width": 390, "height": 844}) as page:
+        row = page.locator(".run tbody tr").first
+        shown, named, score = [await row.locator(part).bounding_box() for part in (".pictured", ".named", "[data-unit=Score]")]
+        assert shown and named and score
+        assert shown["x"] < 40 and named["x"] >= shown["x"] + shown["width"]
+        assert abs(shown["y"] - named["y"]) < 30 and score["y"] >= shown["y"] + 60
+
+
 async def test_a_suite_says_why_each_attempt_ended_and_what_to_do_as_its_report_does(tmp_path: Path, opened: Opened) -> None:
     async with opened(build_index(mixed_run(tmp_path / "run"))) as page:
         solved, failed, refused, unsolved, unbegun = (page.locator("#attempts tbody tr").nth(n) for n in range(5))

@@ -164,17 +164,17 @@ class MCTS(Work):
                 return self.select_state(tree, path, node, *self._state_needs(node, deepest))
             if node.depth >= deepest or (not node.expansions and node.leaf):
                 return self._revisit(tree, path, node)
-            grows = widens or node.refused or not node.expansions
-            if grows and (asked := self._propose(tree, path, node)) is not None:
+            if (widens or node.refused or not node.expansions) and (asked := self._propose(tree, path, node)) is not None:
                 return asked
             index = rule(tree, node)
             if index < 0:
                 return self._dead_end(tree, path, node)
             edge = node.edges[index]
             path.append((node, edge))
-            if edge.child is None or is_due(tree, edge):
+            child = edge.child
+            if child is None or (tree.stochastic and is_due(tree, edge)):
                 return Wait() if edge.in_flight else self._step(tree, path, index, node.depth + 1 < deepest)
-            node = follow(edge) if edge.fate.others else edge.child
+            node = follow(edge) if edge.fate.others else child
 
     def _begin(self, tree: Tree) -> tuple[Node, Path]:
         """Return the start of a descent: the root, or the state in which the last one asked for proposals if it would lead there again."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar, overload
 
 import msgspec
 
 from exact.action import Action
-from exact.context import Evaluation
+from exact.context import Evaluation, Proposal
 from exact.errors import PartError
 from exact.search.base import Need, Selection
 from exact.search.rules.halving import Phase
@@ -120,6 +120,47 @@ class Edge:
         return (self.child, *self.others) if self.child is not None else ()
 
 
+class Edges(Sequence[Edge]):
+    """Edges of a state, each made from its proposal when it is first looked at: most actions are never followed."""
+
+    __slots__ = ("node", "priors", "proposals", "slots", "unmade")
+
+    def __init__(self, node: Node, proposals: Sequence[Proposal], priors: Sequence[float]) -> None:
+        self.node, self.proposals, self.priors = node, proposals, priors
+        self.slots: list[Edge | None] = [None] * len(proposals)
+        """None: nobody has looked at the edge, so that it is open and was never followed."""
+        self.unmade = len(proposals)
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+    @overload
+    def __getitem__(self, index: int) -> Edge: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Edge]: ...
+    def __getitem__(self, index: int | slice) -> Edge | list[Edge]:
+        found = self.slots[index]
+        if type(found) is Edge:
+            return found
+        if isinstance(index, slice):
+            return [self[i] for i in range(len(self.slots))[index]]
+        proposal = self.proposals[index]
+        made = Edge(proposal.action, self.priors[index], proposal.rationale)
+        if proposal.writes:
+            made.writes = True
+        self.slots[index] = made
+        self.unmade -= 1
+        if not self.unmade and self.node.edges is self:
+            self.node.edges = self[:]
+        return made
+
+
+def touched(node: Node) -> Sequence[Edge]:
+    """Return the edges of a state that were looked at, in order: only those can have been followed."""
+    edges = node.edges
+    return [edge for edge in edges.slots if edge is not None] if type(edges) is Edges else edges
+
+
 def is_refused(edge: Edge) -> bool:
     """Return whether the environment refused the action of an edge."""
     return edge.closed.startswith("action")
@@ -173,7 +214,7 @@ class Node:
     backups: int = 0
     """Number of backups of this state's own value."""
     edges: Sequence[Edge] = ()
-    """Actions proposed in this state. The empty default is shared: most states of a tree have none."""
+    """Actions proposed in this state, not to be changed in place. The empty default is shared: most states of a tree have none."""
     expansions: int = 0
     """Number of times proposals arrived."""
     refused: bool = False
@@ -208,7 +249,7 @@ class Node:
         """Mean of the state's own value and all values backed up from below, or None before the first evaluation."""
         if self.value is None:
             return None
-        below = [edge for edge in self.edges if edge.visits]
+        below = [edge for edge in touched(self) if edge.visits]
         own = max(self.backups, 1)
         total = self.value * own + sum(edge.total for edge in below)
         return total / (own + sum(edge.visits for edge in below))
@@ -226,7 +267,7 @@ class Node:
     @property
     def visited(self) -> bool:
         """Visited: a state with an action that has a backed-up value."""
-        return any(edge.visits for edge in self.edges)
+        return any(edge.visits for edge in touched(self))
 
     @property
     def edge(self) -> Edge | None:
@@ -379,4 +420,4 @@ class Tree:
                 continue
             known.add(current.id)
             yield current
-            stack.extend(child for edge in reversed(current.edges) for child in reversed(edge.outcomes))
+            stack.extend(child for edge in reversed(touched(current)) for child in reversed(edge.outcomes))

@@ -31,7 +31,7 @@ from exact.search.rules.exhaust import expect_chance
 from exact.search.rules.final import HARMLESS, UNJUDGED, harmless_first, knows_nothing, most_likely
 from exact.search.rules.merge import Merging, merge, record_end, shared_value
 from exact.search.rules.validate import validate
-from exact.search.tree import Edge, Node, Open, OutageRecord, Path, SearchError, Tree
+from exact.search.tree import Edge, Edges, Node, Open, OutageRecord, Path, SearchError, Tree
 
 
 class Work:
@@ -121,7 +121,7 @@ class Work:
         if work is None:
             raise _not_open(selection)
         left, target = work.left, work.target
-        if isinstance(result, Valued) and target is not None and "value" in left:  # the most frequent case first
+        if target is not None and "value" in left and isinstance(result, Valued):  # isinstance last: a "no" of it takes longest
             if not 0.0 <= result.evaluation.value <= 1.0:
                 validate(selection, result, target.id)
             left.remove("value")
@@ -130,7 +130,7 @@ class Work:
                 tree.confirmed[target.id] = result.evaluation.value
             if selection.reevaluates:
                 self.record_reevaluation(tree, target, result.evaluation)
-        elif isinstance(result, Stepped) and left[0] == "step":
+        elif left[0] == "step" and isinstance(result, Stepped):
             self._stepped(tree, work, result)
         elif isinstance(result, Failure):
             self._failed(tree, work, result)
@@ -233,17 +233,20 @@ class Work:
             for drawn_before in node.edges:
                 drawn_before.prior *= max(1, node.expansions)
         node.expansions += 1
-        known = {edge.action.key: edge for edge in node.edges} if node.edges else {}
+        if not node.edges and len({proposal.action.key for proposal in proposals}) == len(proposals) > 0:
+            node.edges = Edges(node, proposals, normalised([proposal.prior for proposal in proposals]))
+            return
+        known = {edge.action.key: edge for edge in node.edges}
         for proposal in proposals:
             key = proposal.action.key
             if key in known:
                 known[key].prior += proposal.prior
             else:
                 known[key] = edge = Edge(proposal.action, proposal.prior, proposal.rationale)
-                if proposal.writes:
-                    edge.writes = True
-        node.edges = list(known.values())  # by first arrival; a list of exact size, without the spare room of append
-        normalise_priors(node.edges)
+                edge.writes = proposal.writes
+        node.edges = list(known.values())  # by first arrival
+        for edge, prior in zip(node.edges, normalised([edge.prior for edge in node.edges]), strict=True):
+            edge.prior = prior
 
     def _candidates(self, tree: Tree, selection: Selection, result: Proposed) -> tuple[Proposal, ...]:
         """Return the proposals that become edges."""
@@ -428,12 +431,10 @@ def fill(node: Node, result: Stepped) -> None:
     node.arrivals += 1
 
 
-def normalise_priors(edges: Sequence[Edge]) -> None:
-    """Scale the priors of a node's edges to sum to 1."""
-    total = sum([edge.prior for edge in edges])
-    if abs(total - 1.0) > _ROUNDING:  # a number that is divided is another object, of 24 bytes
-        for edge in edges:
-            edge.prior /= total
+def normalised(priors: list[float]) -> list[float]:
+    """Return the priors of a node's edges, scaled to sum to 1."""
+    total = sum(priors)
+    return [prior / total for prior in priors] if abs(total - 1.0) > _ROUNDING else priors
 
 
 def is_outcome(node: Node, result: Stepped) -> bool:

@@ -9,7 +9,7 @@ import pytest
 from exact.environments.toy.known import chain, form
 from exact.search.base import Need, Proposed, Result, Selection, Stepped, Wait
 from exact.search.mcts import MCTS
-from exact.search.tree import SearchError
+from exact.search.tree import SearchError, touched
 from tests.search.harness import Harness, check_idle, failed, proposed, two_arms, valued
 
 
@@ -19,6 +19,22 @@ def begun(iterations: int = 16, **more: int) -> Harness:
     run.meet(run.select())
     run.meet(run.select())
     return run
+
+
+# --- edges
+
+
+def test_an_edge_is_made_once_and_only_when_somebody_looks_at_it() -> None:
+    run = Harness(two_arms(), MCTS(iterations=1, k=2))
+    run.meet(run.select())
+    run.meet(run.select())
+    assert len(run.tree.root.edges) == 2 and not touched(run.tree.root)
+    last = run.tree.root.edges[-1]
+    assert [*touched(run.tree.root)] == [last] == run.tree.root.edges[1:]
+    first = run.tree.root.edges[0]
+    assert [first, last] == run.tree.root.edges
+    with pytest.raises(IndexError):
+        run.tree.root.edges[2]
 
 
 # --- failures

@@ -15,7 +15,7 @@ import random
 from collections.abc import Callable
 
 from exact.context import Evaluation
-from exact.search.tree import Edge, Node, Path, Tree
+from exact.search.tree import Edge, Node, Path, Tree, touched
 
 Backup = Callable[[Edge, Node], float]
 """Strategy that returns Q of an edge, given the edge, whose `visits` and `total` include the new value, and the state it led to. Q stays in
@@ -40,7 +40,7 @@ def maximum(edge: Edge, node: Node) -> float:
 
 
 def _best_below(edge: Edge, node: Node) -> float:
-    known = (below.q for below in node.edges if below.visits and not below.unsearched)
+    known = (below.q for below in touched(node) if below.visits and not below.unsearched)
     return max(known, default=node.value if node.value is not None else mean(edge, node))
 
 

@@ -10,7 +10,7 @@ import re
 
 from exact.search.rules.backup import Backup
 from exact.search.rules.final import is_unjudged
-from exact.search.tree import Edge, Node, Tree, is_noop
+from exact.search.tree import Edge, Node, Tree, is_noop, touched
 
 
 def is_exhausted(edge: Edge, *, evaluations: int, deepest: int) -> bool:
@@ -47,7 +47,7 @@ def reopen(tree: Tree, rule: Backup, *, deeper: bool) -> None:
         return any(not edge.closed for edge in node.edges) or (deeper and not node.leaf and not node.expansions)
 
     for node in sorted(tree.walk(), key=lambda node: -node.depth):  # deeper nodes come first
-        for edge in node.edges:
+        for edge in touched(node):
             if edge.closed.startswith("exhausted") and any(map(goes_on, edge.outcomes)):
                 edge.closed, edge.settled, edge.distance = "", False, 0
                 edge.q = rule(edge, max(edge.outcomes, key=lambda child: child.arrivals)) if edge.visits else 0.0
@@ -63,7 +63,7 @@ def expect_chance(tree: Tree, rule: Backup) -> None:
     for node in sorted(tree.walk(), key=lambda node: -node.depth):
         if node.closed.startswith(_PROVEN):
             node.closed, node.failures = "", 0
-        for edge in node.edges:
+        for edge in touched(node):
             if (twin := _TWIN.match(edge.closed)) is not None:
                 other = node.edges[int(twin[1])]
                 edge.closed, edge.futile, edge.prior, other.prior = "", False, other.prior / 2, other.prior / 2

@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 
 from exact.search.rules.backup import Backup, back_up
-from exact.search.tree import Edge, Node, Path, Tree
+from exact.search.tree import Edge, Node, Path, Tree, touched
 
 Merging = Literal["none", "noop", "siblings", "full"]
 """States that count as equal. Each mode includes those before it.
@@ -36,7 +36,7 @@ def merge(tree: Tree, path: Path, child: Node, edge: Edge, merging: Merging, *, 
     if merging == "noop":
         return False
     node = path[-1][0]
-    others = (other for other in node.edges if other is not edge and other.child and (other.settled or not other.closed))
+    others = (other for other in touched(node) if other is not edge and other.child and (other.settled or not other.closed))
     twin = next((other for other in others if other.child and _same(other.child, child)), None)
     if twin is not None:
         _twin(tree, child, edge, twin, node.edges.index(twin))

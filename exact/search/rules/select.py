@@ -16,11 +16,11 @@ First-play urgency: the Q of an action that has not been tried.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from exact.search.tree import Edge, Node, Tree
+from exact.search.tree import Edge, Edges, Node, Tree, touched
 
 FirstPlay = Callable[[Node], float]
 """Function that returns the value, in [0, 1], of a state's unvisited edges."""
@@ -44,7 +44,7 @@ def zero(node: Node) -> float:
 
 def lowest(node: Node) -> float:
     """Return the minimum of the state's mean and its visited edges' Q, as mctx does for MuZero."""
-    return min([parent_mean(node), *(edge.q for edge in node.edges if edge.visits)])
+    return min([parent_mean(node), *(edge.q for edge in touched(node) if edge.visits)])
 
 
 SelectionRule = Callable[[Tree, Node], int]
@@ -105,37 +105,52 @@ def rule(
         weight = c * weight_of(node.visits + node.in_flight)
         if normalise:
             weight *= normalise(tree, node)  # the highest of (Q - low) / span + u is that of Q + span u
-        unseen, free = first_play(node), explores or tree.stochastic
+        unseen, free, edges = first_play(node), explores or tree.stochastic, node.edges
+        slots: Sequence[Edge | None] = edges
+        priors: Sequence[float] = ()
+        if type(edges) is Edges:
+            slots, priors = edges.slots, edges.priors
         if node.in_flight or not plain:
-            return among_others(node, weight, unseen, free)
+            return among_others(slots, priors, weight, unseen, free)
         top, found = -math.inf, -1
-        for i, edge in enumerate(node.edges):  # the usual case, apart for speed
-            if edge.closed:
+        for i, edge in enumerate(slots):  # the usual case, apart for speed
+            if edge is None:
+                score = unseen + weight * priors[i]
+                if score > top:
+                    top, found = score, i
                 continue
             visits = edge.visits
-            if not visits:
-                score = unseen + weight * edge.prior
-            elif free or (child := edge.child) is None or not child.terminated:
-                score = edge.q + weight * edge.prior / (1 + visits)
-            else:
-                score = edge.q
-            if score > top:
-                top, found = score, i
+            score = edge.q + weight * edge.prior / (1 + visits) if visits else unseen + weight * edge.prior
+            if score <= top or edge.closed:
+                continue
+            if visits and not free and edge.child is not None and edge.child.terminated:
+                score = edge.q  # at most the score above
+                if score <= top:
+                    continue
+            top, found = score, i
         return found
 
     return follow
 
 
-def _among_others(by_prior: bool, disagreement_bonus: float) -> Callable[[Node, float, float, bool], int]:
+_Others = Callable[[Sequence[Edge | None], Sequence[float], float, float, bool], int]
+
+
+def _among_others(by_prior: bool, disagreement_bonus: float) -> _Others:
     """Return the rule for states with selections in flight, with a disagreement bonus, or without priors.
 
-    It takes the node, the weight `c sqrt(N(s))`, the value of untried actions, and whether ends are explored. An edge whose state is being
-    worked on is passed over.
+    It takes the edges (None: not made yet), their priors, the weight `c sqrt(N(s))`, the value of untried actions, and whether ends are
+    explored. An edge whose state is being worked on is passed over.
     """
 
-    def follow(node: Node, weight: float, unseen: float, free: bool) -> int:
+    def follow(slots: Sequence[Edge | None], priors: Sequence[float], weight: float, unseen: float, free: bool) -> int:
         top, found = -math.inf, -1
-        for i, edge in enumerate(node.edges):
+        for i, edge in enumerate(slots):
+            if edge is None:
+                score = unseen + weight * priors[i] if by_prior else math.inf
+                if score > top:
+                    top, found = score, i
+                continue
             if edge.closed:
                 continue
             visits = edge.visits
@@ -198,7 +213,7 @@ def siblings(floor: float) -> Normalise:
     """
 
     def span(tree: Tree, node: Node) -> float:
-        known = [edge.q for edge in node.edges if edge.visits]
+        known = [edge.q for edge in touched(node) if edge.visits]
         mean = node.mean
         if mean is not None:
             known.append(mean)

@@ -13,13 +13,13 @@ def validate(selection: Selection, result: Result, about: int | None = None) -> 
 
     about: id of the node to name in the error; by default the selection's.
     """
-    if isinstance(result, (Valued, Rolled)):
+    if isinstance(result, Proposed):
+        _proposals(selection, result)
+    elif isinstance(result, (Valued, Rolled)):
         value = result.evaluation.value
         if not 0.0 <= value <= 1.0:  # NaN fails too
             node = selection.node if about is None else about
             raise SearchError(f"node {node}: value {value} is outside [0, 1]: fix the value function")
-    elif isinstance(result, Proposed):
-        _proposals(selection, result)
     elif isinstance(result, Compared):
         _comparison(selection, result)
     elif isinstance(result, Batched):
@@ -30,14 +30,10 @@ def _proposals(selection: Selection, result: Proposed) -> None:
     """Raise SearchError for proposals that are empty or whose priors are not a distribution."""
     if not result.proposals:
         raise SearchError(f"node {selection.node}: an empty list of proposals: if there is nothing to propose, tell a Failure")
-    total, negative = 0.0, False
-    for proposal in result.proposals:
-        if not proposal.action.key:
-            raise SearchError(f"node {selection.node}: a proposal's action is empty: parse it with the environment's action space")
-        total += proposal.prior
-        negative |= proposal.prior < 0
-    if not abs(total - 1.0) <= 1e-6 or negative:  # NaN fails too
-        priors = [proposal.prior for proposal in result.proposals]
+    if "" in [proposal.action.key for proposal in result.proposals]:
+        raise SearchError(f"node {selection.node}: a proposal's action is empty: parse it with the environment's action space")
+    priors = [proposal.prior for proposal in result.proposals]
+    if not abs(sum(priors) - 1.0) <= 1e-6 or min(priors) < 0:  # NaN fails too
         raise SearchError(f"node {selection.node}: priors {priors} are not a distribution: fix the policy")
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+import random
 
 import pytest
 
-from exact.context import Evaluation
+from exact.context import Evaluation, Proposal
 from exact.search.rules.backup import record_noise
 from exact.search.rules.final import first_value, most_likely, most_valued, most_visited
-from exact.search.rules.select import SelectionRule, puct, rule
-from exact.search.tree import Edge, Node, Tree
+from exact.search.rules.select import UCT, SelectionRule, puct, rule
+from exact.search.tree import Edge, Edges, Node, Tree, touched
 from tests.search.harness import go
 
 
@@ -116,3 +117,33 @@ def test_the_effect_of_the_reading_order_is_no_noise() -> None:
     assert tree.noise == 0.0 and tree.repeats == 2
     record_noise(tree, Node(3), Evaluation(value=0.5, samples=opinions, disagreement=0.3, within=0.4))
     assert tree.squares == 0.4**2 / 4
+
+
+RULES = [puct(0.5), puct(0.0), rule(UCT), rule(disagreement_bonus=2.0)]
+
+
+@pytest.mark.parametrize("chosen_by", RULES)
+def test_an_action_that_nobody_looked_at_is_chosen_as_one_that_somebody_did(chosen_by: SelectionRule) -> None:
+    dice = random.Random(1)
+    for _ in range(200):
+        priors = [dice.choice([0.0, 0.1, 1 / 3, 1 - 2 / 3, 0.5]) for _ in range(5)]  # equal but for rounding, too
+        lazy, plain = (node(0.4, visits=dice.randint(1, 9)) for _ in range(2))
+        lazy.edges = Edges(lazy, [Proposal(action=go(str(i)), prior=prior) for i, prior in enumerate(priors)], priors)
+        tried = dice.sample(range(5), dice.randint(0, 4))
+        plain.edges, plain.visits = [edge(prior) for prior in priors], lazy.visits
+        plain.in_flight = lazy.in_flight = dice.randint(0, 1)
+        for i in tried:
+            visits, q, closed = dice.randint(0, 2), dice.choice([0.0, 0.4, 0.6]), dice.choice(["", "", "no-op"])
+            for state in (lazy, plain):
+                state.edges[i].visits, state.edges[i].q, state.edges[i].closed = visits, q, closed
+        assert chosen_by(Tree(), lazy) == chosen_by(Tree(), plain)
+        assert [e.visits for e in touched(lazy)] == [plain.edges[i].visits for i in sorted(tried)]
+
+
+def test_a_visited_end_is_scored_by_its_mean_alone_unless_it_may_come_out_otherwise() -> None:
+    end = Node(1, terminated=True)
+    state = node(0.5, visits=9, end=edge(0.5, 2, 1.0, child=end), other=edge(0.5, 2, 0.9, child=Node(2)))
+    assert rule(ends="value")(Tree(), state) == 1 and rule(ends="explore")(Tree(), state) == 0
+    chance = Tree()
+    chance.stochastic = True
+    assert rule(ends="value")(chance, state) == 0

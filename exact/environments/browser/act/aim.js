@@ -58,9 +58,11 @@ async function aim(from, all, covered, presses) {
     }
     return best ?? inner;
   };
-  const pointer = () => {  // notes that it came, unless the words had changed before
+  const pointer = () => {  // notes that it came, unless the words had changed before; returns a promise of it, for arm.js
     globalThis.exactComing?.abort();
     const {signal} = globalThis.exactComing = new AbortController();
+    const channel = new MessageChannel();  // its messages come after the events that the pointer causes, and are not throttled as timers
+    addEventListener('pointermove', () => channel.port2.postMessage(0), {capture: true, once: true});
     for (const kind of ['pointerover', 'pointermove']) addEventListener(kind, event => {
       if (!event.isTrusted) return;
       globalThis.exactComing.abort();
@@ -71,6 +73,7 @@ async function aim(from, all, covered, presses) {
       requestAnimationFrame(note);
       scheduler.postTask(note, {priority: 'user-blocking'});
     }, {capture: true, signal});
+    return new Promise(next => { channel.port1.onmessage = next; });
   };
   let over = null, before;
   for (let way = from; way < ways.length; way++) {
@@ -85,8 +88,7 @@ async function aim(from, all, covered, presses) {
     const found = choose(all || way > 0);
     if (!found || covered && way === 0 && !within([found.x, found.y])) continue;
     if (before) await new Promise(next => { requestAnimationFrame(next); setTimeout(next, 100); });  // the page hears of it
-    globalThis.exactAim = {node, element, nearest, chain, hitAt, rank, words, boxes, reworded};
-    pointer();
+    globalThis.exactAim = {node, element, nearest, chain, hitAt, rank, words, boxes, reworded, came: pointer()};
     return {...found, way, place: JSON.stringify(boxes()[0]), before};
   }
   if (getComputedStyle(element).visibility !== 'visible') return {refused: 'is not shown', before};

@@ -1,22 +1,26 @@
 // Guards the next press: lets it through only if it hits the element that aim.js found. `x`, `y`, `rank` and `place` are from the answer of
 // aim.js. An element that moved when the pointer came gets a frame to come to rest. Returns {missed: reason} if the point no longer hits
 // the element, and {changed: true} if its words changed otherwise than by the pointer; nothing is guarded then. disarm.js ends the guard. `wait`:
-// whether the pointer is on its way; the guard waits until the page has dealt with it, or another one is requested.
+// whether the pointer is on its way; the guard waits until the page has dealt with it and has drawn a frame that it requested, or another
+// guard is requested.
 async function arm(x, y, accepted, place, wait = false) {
-  const {node, element, nearest, chain, hitAt, rank, words, boxes, reworded} = globalThis.exactAim ?? {};
+  const {node, element, nearest, chain, hitAt, rank, words, boxes, reworded, came} = globalThis.exactAim ?? {};
   globalThis.exactArming?.abort();
   const arming = globalThis.exactArming = new AbortController();
+  const frame = () => new Promise(next => { requestAnimationFrame(next); setTimeout(next, 100); });
   if (wait) {
-    const channel = new MessageChannel();  // its messages come after the events that the pointer causes, and are not throttled as timers
-    addEventListener('pointermove', () => channel.port2.postMessage(0), {capture: true, once: true, signal: arming.signal});
-    await new Promise(next => { channel.port1.onmessage = next; });
+    await came;
+    let draws = true;  // if the page does not tell
+    addEventListener('exact-draws', event => { draws = event.detail; }, {capture: true, once: true});
+    document.dispatchEvent(new CustomEvent('exact-draws?'));
+    if (draws) await frame();
     if (arming.signal.aborted) return {};
   }
   if (!node?.isConnected) return {missed: 'has vanished while it was pointed at'};
   const moved = () => JSON.stringify(boxes()[0]) !== place;
   const accepts = hit => rank(hit) <= accepted;
   reworded(node);  // takes note of what the pointer changed
-  if (moved()) await new Promise(next => { requestAnimationFrame(next); setTimeout(next, 100); });
+  if (moved()) await frame();
   if (reworded(node)) return {changed: true};
   const hit = hitAt(x, y);
   const away = !hit || chain(element).includes(hit);

@@ -16,7 +16,7 @@ from html import escape
 from typing import Any, NamedTuple
 
 from exact.config import BrowserConfig
-from exact.environments.browser.observe.dom import STYLES, Document, DomNode, read_documents
+from exact.environments.browser.observe.dom import STYLES, Document, DomNode, read_ahead, read_documents
 from exact.environments.browser.observe.implied import accessible_node
 from exact.environments.browser.observe.media import MediaStates
 from exact.environments.browser.observe.redaction import SHOWN, Redaction, TypedFields
@@ -48,8 +48,17 @@ def capture_commands(tab: Tab, config: BrowserConfig) -> list[Awaitable[Any]]:
     if is_too_large(tab):
         beginning = asyncio.ensure_future(read_beginning(tab, config))
         return [_part(beginning, 0), _part(beginning, 1)]
-    snapshot = asyncio.ensure_future(raw_send(tab.cdp)("DOMSnapshot.captureSnapshot", {"computedStyles": list(STYLES)}))
-    return [snapshot, *tab.accessible.read(snapshot)]
+    view = Box(0, 0, config.width, config.height)
+    snapshot = asyncio.ensure_future(_snapshot_of(tab, None if tab.accessible.is_known else view))
+    return [snapshot, *tab.accessible.read(snapshot, lambda: read_ahead(snapshot.result(), view))]
+
+
+async def _snapshot_of(tab: Tab, view: Box | None) -> dict[str, Any]:
+    """Return the DOM snapshot of a page. `view`: read it at once, while the browser makes the accessibility tree."""
+    snapshot: dict[str, Any] = await raw_send(tab.cdp)("DOMSnapshot.captureSnapshot", {"computedStyles": list(STYLES)})
+    if view:
+        read_ahead(snapshot, view)
+    return snapshot
 
 
 async def read_frames(tab: Tab, snapshot: Mapping[str, Any]) -> dict[int, Projection]:

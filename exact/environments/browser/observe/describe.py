@@ -9,12 +9,14 @@ patterns; and learned parts.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import re
 import secrets
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from json.encoder import encode_basestring
 from types import MappingProxyType
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urlencode
@@ -74,7 +76,8 @@ def _line(element: Element) -> str:
 
 def _quoted(text: str) -> str:
     """Return a text as a JSON string on one line, whichever characters end lines."""
-    return json.dumps(text, ensure_ascii=False).translate(_LINE_ENDS)
+    quoted = encode_basestring(text)
+    return quoted if quoted.isascii() else quoted.translate(_LINE_ENDS)
 
 
 class Digests(NamedTuple):
@@ -230,7 +233,7 @@ def _number(text: str) -> float | None:
 
 def identity(element: Element) -> Identity:
     """Return the identity of an element, in the order of masks.FIELDS."""
-    states = [state for state in element.states if state != "focused" or takes_typing(element)]
+    states = [state for state in element.states if state != "focused" or takes_typing(element)] if element.states else []
     place = _geometry(element) if element.role in _DRAWN and element.box else ""
     return [element.depth, element.role, element.name, element.value, states, element.visible, place]
 
@@ -258,6 +261,12 @@ _COUNT = re.compile(r"^\s*[(\[]\d+\+?[)\]]\s*")
 """Number of new messages at the beginning of a title."""
 _CHOSEN = re.compile("button|link|option|radio|checkbox|switch|tab|treeitem|(grid)?cell|menuitem(radio|checkbox)?")
 """Roles that users choose by name."""
+
+
+@functools.lru_cache(256)
+def _is_chosen(role: str) -> bool:
+    return bool(_CHOSEN.fullmatch(role))
+
 
 Identity = list[object]
 """Identity of an element: the values of FIELDS, in that order."""
@@ -342,10 +351,12 @@ class Masks:
         name, value = self._apply(element.name), None if element.value is None else self._apply(element.value)
         if ticking:
             name = PLACEHOLDER
-        elif element.value is None and not _CHOSEN.fullmatch(element.role):
+        elif element.value is None and not _is_chosen(element.role):
             name = _KNOWN.sub(PLACEHOLDER, name)
         elif value is not None and "disabled" in element.states:  # no user typed it
             value = _KNOWN.sub(PLACEHOLDER, value)
+        if not volatile and (name, value) == (element.name, element.value):
+            return identity
         masked: Identity = [*identity[:2], name, value, *identity[4:]]
         for field in volatile:
             masked[FIELDS.index(field)] = PLACEHOLDER

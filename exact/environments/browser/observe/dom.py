@@ -9,9 +9,10 @@ import functools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from exact.config import BrowserConfig
+from exact.environments.browser.page.cdp import no_collection
 from exact.environments.browser.page.projection import Projection
 from exact.observation import Box
 
@@ -22,6 +23,8 @@ STYLES = (
 """Computed styles to ask for, in the order of `DomNode.styles`."""
 MASKED = "7919"
 """Value of the style `orphans` that marks masked nodes: it is inherited, in shadow roots too, and changes nothing on a screen."""
+_READ = "read"
+"""Key of a snapshot under which its documents are, if they were read ahead."""
 _CLIPS = ("hidden", "auto", "scroll", "clip")
 
 
@@ -115,6 +118,8 @@ def read_documents(snapshot: dict[str, Any], viewport: Box, frames: Mapping[int,
 
     `frames`: the maps from the viewports of frames to that of the page, by the backend ids of the frames' elements.
     """
+    if not frames and (read := snapshot.pop(_READ, None)):
+        return cast("list[Document]", read)
     strings, raw = snapshot["strings"], snapshot["documents"]
     documents = [
         Document(
@@ -130,6 +135,13 @@ def read_documents(snapshot: dict[str, Any], viewport: Box, frames: Mapping[int,
     if MASKED in strings:
         _mask(documents, 0, False)
     return documents
+
+
+@no_collection()
+def read_ahead(snapshot: dict[str, Any], viewport: Box) -> None:
+    """Read the document of a page without frames, for the next `read_documents` of the same snapshot."""
+    if len(snapshot["documents"]) == 1:
+        snapshot[_READ] = read_documents(snapshot, viewport)
 
 
 def _mask(documents: list[Document], index: int, around: bool) -> None:
@@ -165,9 +177,18 @@ def _at(strings: list[str], index: int) -> str:
 
 
 def _nodes(document: dict[str, Any], strings: list[str]) -> list[DomNode]:
-    raw = document["nodes"]
+    raw, texts = document["nodes"], [*strings, ""]  # the index of no string is -1
+    lower = [each.lower() for each in texts]
     nodes = [
-        DomNode(i, parent, kind, _at(strings, name).lower(), backend, _at(strings, value), _attributes(pairs, strings))
+        DomNode(
+            i,
+            parent,
+            kind,
+            lower[name],
+            backend,
+            texts[value],
+            {lower[key]: texts[held] for key, held in zip(pairs[::2], pairs[1::2], strict=True)} if pairs else {},
+        )
         for i, (parent, kind, name, value, backend, pairs) in enumerate(
             zip(
                 raw["parentIndex"],
@@ -192,21 +213,17 @@ def _nodes(document: dict[str, Any], strings: list[str]) -> list[DomNode]:
     for index in raw.get("optionSelected", {}).get("index", ()):
         nodes[index].selected = True
     own = {i for i, kind in _pairs(raw.get("shadowRootType")) if _at(strings, kind) == "user-agent"}
-    for node in nodes:
+    for node in nodes if own else ():
         node.internal = node.index in own or (node.parent >= 0 and nodes[node.parent].internal)
-        node.end = node.index + 1
     for node in reversed(nodes):
-        if node.parent >= 0:
-            nodes[node.parent].end = max(nodes[node.parent].end, node.end)
+        end = node.end = node.end or node.index + 1
+        if node.parent >= 0 and nodes[node.parent].end < end:
+            nodes[node.parent].end = end
     return nodes
 
 
 def _pairs(rare: dict[str, list[int]] | None) -> list[tuple[int, int]]:
     return list(zip(rare["index"], rare["value"], strict=True)) if rare else []
-
-
-def _attributes(pairs: list[int], strings: list[str]) -> dict[str, str]:
-    return {_at(strings, pairs[i]).lower(): _at(strings, pairs[i + 1]) for i in range(0, len(pairs), 2)}
 
 
 class _Layout:
@@ -232,7 +249,7 @@ class _Layout:
         for node in document.nodes:
             above = clips[node.parent] if node.parent >= 0 else around
             if node.box is None or self._is_plain(node.styles):
-                node.shown = intersect(node.box, above.flow)
+                node.shown = intersect(node.box, above.flow) if node.box is not None else None
                 clips.append(above)
                 continue
             own = clip if _is_on_top(node) else above.of(node.styles.get("position", ""))
@@ -318,7 +335,7 @@ def _clips(node: DomNode) -> bool:
 
 def intersect(a: Box | None, b: Box | None) -> Box | None:
     """Return the intersection of two boxes; None if it is empty."""
-    if a is None or b is None:
+    if a is None or b is None or a.y >= b.y + b.height or a.x >= b.x + b.width:
         return None
     if a.x >= b.x and a.y >= b.y and a.x + a.width <= b.x + b.width and a.y + a.height <= b.y + b.height:
         return a if a.width > 0 and a.height > 0 else None

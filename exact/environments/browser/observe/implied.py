@@ -42,7 +42,7 @@ def implied_nodes(document: Document, accessible: Mapping[int, Accessible]) -> d
             node.box, node.shown, node.styles = label.box, label.shown, label.styles
             if not _is_listed(node, accessible):
                 found[node.backend] = accessible_node(node, document)
-    covered = any(_is_modal(node, accessible) for node in document.nodes)
+    covered = bool(hidden) and any(_is_modal(node, accessible) for node in document.nodes)
     for root in hidden:
         if covered and "inert" not in root.attributes:
             continue
@@ -327,6 +327,8 @@ def repeated(texts: Sequence[str], name: str, value: str = "") -> list[bool]:
     >>> repeated(["Send", "now"], "Send now"), repeated(["Total", "400"], "Total of 400"), repeated(["1"], "Item 10")
     ([True, True], [True, False], [False])
     """
+    if texts == [name]:
+        return [True]
     if texts and letters("".join(texts)) == letters(name) and has_words(name):
         return [True] * len(texts)
     named, held, found = _words(name), _words(value), list[bool]()

@@ -120,12 +120,13 @@ class _Tree:
                     self._add_media(made)
                 if node.index in struck and made.role in ("StaticText", *_FIELDS):
                     made.add_states(_STRUCK)
-                made.add_states(*_attribute_states(node))
+                if node.attributes:
+                    made.add_states(*_attribute_states(node))
                 if holder >= 0 and made.role != "StaticText":
                     self.drafts[holder].nested += 1
                 self.drafts.append(made)
                 holder = len(self.drafts) - 1
-                for option, name in suggestions(node, document, self._suggested):
+                for option, name in suggestions(node, document, self._suggested) if node.name == "input" else ():
                     self.drafts.append(_Draft(option, document, "option", name, holder, made.depth + 1))
             elif holder >= 0 and self.drafts[holder].role in CONTROLS and node.box is not None:
                 self.drafts[holder].add_states(*_attribute_states(node))
@@ -149,9 +150,9 @@ class _Tree:
             role = str(found.get("role", {}).get("value", ""))
             name = _text(found, "name")
             if node.kind == 3 or role == "StaticText":
-                drawn_only = around is not None and around.name and _is_icon(name)
+                drawn_only = not name.isascii() and around is not None and around.name and _is_icon(name)
                 return _Draft(node, document, "StaticText", name, holder, depth) if name and not drawn_only else None
-            if _is_icon(name):
+            if not name.isascii() and _is_icon(name):
                 name = _text(found, "description") or name
             if "contenteditable" in node.attributes and role in _WRAPPERS:
                 role = "textbox"
@@ -288,7 +289,7 @@ def _element(draft: _Draft, id: str, depth: int, drafts: list[_Draft]) -> Elemen
 
 
 def _states(found: dict[str, Any]) -> tuple[str, ...]:
-    states = []
+    states = list[str]()
     for each in found.get("properties", ()):
         if (words := _STATES.get(each["name"])) and (word := words.get(str(each["value"].get("value", "")).lower())):
             states.append(word)
@@ -306,9 +307,10 @@ def _attribute_states(node: DomNode) -> list[str]:
 def _struck(nodes: Sequence[DomNode]) -> set[int]:
     """Return the indices of the nodes with a line through their text: by a style of their own or around them, or by their tag."""
     found = set[int]()
-    for node in nodes:
+    lined = {id(node.styles) for node in nodes if "line-through" in node.styles.get("text-decoration-line", "")}
+    for node in nodes if lined or any(node.name in _STRIKES for node in nodes) else ():
         styles, is_element = node.styles, node.kind == 1
-        own = is_element and (node.name in _STRIKES or "line-through" in styles.get("text-decoration-line", ""))
+        own = is_element and (node.name in _STRIKES or id(styles) in lined)
         apart = is_element and (styles.get("display") in _APART or styles.get("position") in ("absolute", "fixed"))
         if own or (node.parent in found and not apart):
             found.add(node.index)
@@ -317,11 +319,11 @@ def _struck(nodes: Sequence[DomNode]) -> set[int]:
 
 def _text(found: dict[str, Any], key: str) -> str:
     """Return a text of an accessible node, such as its name, with single spaces."""
-    return " ".join(str(found.get(key, {}).get("value", "")).split())
+    return " ".join(str(found[key].get("value", "")).split()) if key in found else ""
 
 
 def _text_value(found: dict[str, Any]) -> str | None:
-    value = found.get("value", {}).get("value")
+    value = found["value"].get("value") if "value" in found else None
     return None if value is None else f"{value:g}" if isinstance(value, float | int) else str(value)
 
 
@@ -339,7 +341,7 @@ def _label(node: DomNode, document: Document, role: str) -> str:
 
 def _is_icon(name: str) -> bool:
     """Return whether a text consists of private characters, which icon fonts draw as pictures and which have no meaning."""
-    return not name.isascii() and all(unicodedata.category(each) == "Co" or each.isspace() for each in name)
+    return all(unicodedata.category(each) == "Co" or each.isspace() for each in name)
 
 
 def _looks(node: DomNode, document: Document) -> str:
@@ -368,6 +370,8 @@ def _in_svg(node: DomNode, document: Document) -> bool:
 
 def replace_surrogates(text: str) -> str:
     """Replace the halves of surrogate pairs in a text: scripts can make such strings, but files and models cannot hold them."""
+    if text.isascii():
+        return text
     try:
         text.encode()  # the quickest way to detect that there are none
     except UnicodeEncodeError:

@@ -15,7 +15,7 @@ The part of a snapshot of the DOM that matters to a page's accessibility tree.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exact.environments.browser.page.cdp import no_collection, raw_send, script_call
@@ -50,13 +50,15 @@ class AccessibleTree:
         """Whether a tree was read that may be completed: then it is read after the snapshot."""
         return bool(self._known)
 
-    def read(self, snapshot: asyncio.Future[dict[str, Any]]) -> list[Awaitable[dict[str, Any]]]:
+    def read(
+        self, snapshot: asyncio.Future[dict[str, Any]], meanwhile: Callable[[], None] = lambda: None
+    ) -> list[Awaitable[dict[str, Any]]]:
         """Return the pending trees of all frames, or the one of a page that is known, given the pending snapshot of its DOM.
 
-        May raise Playwright's Error.
+        `meanwhile` is called while the browser makes the parts of a page that is known. May raise Playwright's Error.
         """
         if self.is_known:
-            return [self._changed(snapshot)]
+            return [self._changed(snapshot, meanwhile)]
         return self._whole()
 
     def learn(self, snapshot: dict[str, Any], nodes: Sequence[Accessible]) -> None:
@@ -75,7 +77,7 @@ class AccessibleTree:
         send = raw_send(self._tab.cdp)
         return [send("Accessibility.getFullAXTree", {"frameId": frame}) for frame in list(self._tab.frames)]
 
-    async def _changed(self, snapshot: asyncio.Future[dict[str, Any]]) -> dict[str, Any]:
+    async def _changed(self, snapshot: asyncio.Future[dict[str, Any]], meanwhile: Callable[[], None]) -> dict[str, Any]:
         focused = asyncio.gather(*(self._focused(frame) for frame in list(self._tab.frames)))
         found, focus = await asyncio.gather(snapshot, focused)
         with no_collection():
@@ -85,18 +87,21 @@ class AccessibleTree:
         if wanted is not None:
             held = (each["backendDOMNodeId"] for each in self._known.values() if _has_focus(each))
             wanted |= {*held, *(backend for each in focus for backend in each)} & now.nodes.keys()
-        read = await self._read(wanted) if wanted is not None and len(wanted) <= max(50, len(now.nodes) // _PART) else None
+        read = await self._read(wanted, meanwhile) if wanted is not None and len(wanted) <= max(50, len(now.nodes) // _PART) else None
         if read is None:
             return {"nodes": [node for tree in await asyncio.gather(*self._whole()) for node in tree["nodes"]]}
         return {"nodes": [node for backend in now.nodes if (node := read.get(backend) or self._known.get(backend))]}
 
-    async def _read(self, wanted: set[int]) -> dict[int, Accessible] | None:
+    async def _read(self, wanted: set[int], meanwhile: Callable[[], None]) -> dict[int, Accessible] | None:
         """Return nodes by their backend ids; None if one has gone since the snapshot, as on a page that changes all the time."""
         from playwright.async_api import Error
 
         send = raw_send(self._tab.cdp)
         asked = [send("Accessibility.getPartialAXTree", {"backendNodeId": each, "fetchRelatives": False}) for each in wanted]
-        answers = await asyncio.gather(*asked, return_exceptions=True)  # all of them: the page may fail more than one
+        reading = asyncio.gather(*asked, return_exceptions=True)  # all of them: the page may fail more than one
+        await asyncio.sleep(0)  # the questions leave
+        meanwhile()
+        answers = await reading
         failed = [each for each in answers if isinstance(each, BaseException)]
         if other := [each for each in failed if not isinstance(each, Error)]:
             raise other[0]
@@ -123,7 +128,9 @@ _OWN = frozenset((
 """Attributes that describe their element and those around it alone, or whose effect is drawn."""
 _INHERITED = frozenset(("hidden", "disabled", "aria-hidden", "aria-disabled", "tabindex", "readonly", "required"))
 """Attributes that also describe the content of their element."""
-_RELATIONS = ("aria-labelledby", "aria-describedby", "aria-details", "aria-owns", "aria-activedescendant", "aria-errormessage")
+_NAMING = frozenset((
+    "aria-labelledby", "aria-describedby", "aria-details", "aria-owns", "aria-activedescendant", "aria-errormessage", "contenteditable",
+))  # fmt: skip
 
 
 def nodes_to_read(before: Documents, now: Documents) -> set[int] | None:
@@ -191,7 +198,8 @@ def _labelled(labels: Iterable[SnapshotNode], nodes: dict[int, SnapshotNode]) ->
 
 def _is_always_read(node: SnapshotNode) -> bool:
     """Return whether a node may have changed without a trace in the snapshot, or is named by another one."""
-    return node.name in _ALWAYS or "-" in node.name or any(name in _RELATIONS or name == "contenteditable" for name in node.attributes[::2])
+    names = node.attributes[::2]
+    return node.name in _ALWAYS or "-" in node.name or (bool(names) and not _NAMING.isdisjoint(names))
 
 
 class SnapshotNode(NamedTuple):
@@ -238,6 +246,8 @@ def _add(document: dict[str, Any], strings: list[str], nodes: dict[int, Snapshot
         drawn[at] = (*drawn.get(at, ()), look, _at(strings, text), width, height)
     state = {name: dict(zip(found["index"], found.get("value", found["index"]), strict=True)) for name, found in _rare(raw)}
     fields, shadows = (state.get("inputValue", {}), state.get("textValue", {})), state.get("shadowRootType", {})
+    checked, selected = state.get("inputChecked", {}), state.get("optionSelected", {})
+    texts, lower = [*strings, ""], [each.lower() for each in (*strings, "")]  # the index of no string is -1
     backends, parents, internal, closed = raw["backendNodeId"], raw["parentIndex"], set[int](), False
     for index, (backend, parent, kind, name, value, pairs) in enumerate(
         zip(backends, parents, raw["nodeType"], raw["nodeName"], raw["nodeValue"], raw["attributes"], strict=True)
@@ -247,13 +257,12 @@ def _add(document: dict[str, Any], strings: list[str], nodes: dict[int, Snapshot
         if shadow == "user-agent" or parent in internal:
             internal.add(index)
         elif kind in (1, 3, 9, 11):
-            said = tuple(_at(strings, each[index]) if index in each else "" for each in fields)
-            flags = (index in state.get("inputChecked", {}), index in state.get("optionSelected", {}))
+            said = [texts[each[index]] if index in each else "" for each in fields]
             nodes[backend] = SnapshotNode(
                 backends[parent] if parent >= 0 else 0,
-                _at(strings, name).lower(),
-                tuple(strings[each] for each in pairs),
-                (kind, _at(strings, value), *said, *flags, drawn.get(index)),
+                lower[name],
+                tuple([texts[each] for each in pairs]) if pairs else (),
+                (kind, texts[value], *said, index in checked, index in selected, drawn.get(index)),
             )
     return closed
 

@@ -26,7 +26,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import partial
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast
 
 import msgspec
 
@@ -125,9 +125,11 @@ _MODIFIER_BITS = {"Alt": 1, "Control": 2, "Meta": 4, "Shift": 8}
 async def move_mouse(cdp: Cdp, x: float, y: float) -> None:
     """Move the pointer to a point in CSS pixels of the viewport. Return once the page has handled the event.
 
-    Playwright's mouse does not know this position: move it before dragging with it.
+    Chromium holds a move back until the next frame, unless another event of the mouse follows. So a release of no button follows, of which
+    the page hears nothing. Playwright's mouse does not know this position: move it before dragging with it.
     """
-    await cdp.send("Input.dispatchMouseEvent", {"type": "mouseMoved", "x": x, "y": y, "button": "none", "buttons": 0})
+    at = {"x": x, "y": y, "button": "none", "buttons": 0}
+    await asyncio.gather(*(cdp.send("Input.dispatchMouseEvent", {"type": each, **at}) for each in ("mouseMoved", "mouseReleased")))
 
 
 async def turn_wheel(cdp: Cdp, x: float, y: float, right: float, down: float) -> None:
@@ -186,11 +188,49 @@ def _without_body(head: bytes, tail: bytes, session: re.Match[bytes] | None) -> 
     return json.dumps({"method": "Fetch.requestPaused", "params": event, **of}, separators=(",", ":")).encode()
 
 
-def decoded(message: bytes) -> dict[str, Any]:
-    """Return a message of a browser. Raises ValueError or RecursionError."""
+class _Value(TypedDict, total=False):
+    value: Any
+
+
+class _Property(TypedDict):
+    name: str
+    value: _Value
+
+
+class _AccessibleNode(TypedDict, total=False):
+    backendDOMNodeId: int
+    ignored: bool
+    role: _Value
+    name: _Value
+    value: _Value
+    description: _Value
+    properties: list[_Property]
+
+
+class _AccessibleNodes(TypedDict):
+    nodes: list[_AccessibleNode]
+
+
+class _AccessibleAnswer(TypedDict, total=False):
+    id: int
+    result: _AccessibleNodes
+    error: Any
+    sessionId: str
+
+
+_WHOLE = msgspec.json.Decoder()
+_SHAPES = dict.fromkeys(
+    ("Accessibility.getFullAXTree", "Accessibility.getPartialAXTree"),
+    cast("msgspec.json.Decoder[Any]", msgspec.json.Decoder(_AccessibleAnswer)),
+)
+"""Commands whose answers are decoded in part: two thirds of an accessibility tree tell where the browser found a name."""
+
+
+def decoded(message: bytes, decoder: msgspec.json.Decoder[Any] = _WHOLE) -> dict[str, Any]:
+    """Return a message of a browser, or the part of it that a decoder takes. Raises ValueError or RecursionError."""
     try:
         with no_collection():
-            found = msgspec.json.decode(message)
+            found = decoder.decode(message)
     except msgspec.DecodeError:  # strings of scripts may hold halves of surrogate pairs
         found = json.loads(message)
     return dict(found)
@@ -207,8 +247,8 @@ class CdpConnection(ABC):
         self._number, self._root = number, ""
         self._handlers: defaultdict[str, list[Callable[[dict[str, Any]], object]]] = defaultdict(list)
         self._expected, self._unhandled = expected, list[dict[str, Any]]()
-        self._answers: dict[int, tuple[str, asyncio.Future[dict[str, Any]]]] = {}
-        """By command: its session, empty for the browser's own, and the message that will answer it."""
+        self._answers: dict[int, tuple[str, asyncio.Future[dict[str, Any]], str]] = {}
+        """By command: its session, empty for the browser's own, the message that will answer it, and its method."""
         self._sessions: dict[str, CdpSession] = {}
         self._lost = ""
 
@@ -246,7 +286,7 @@ class CdpConnection(ABC):
     def fail(self, why: str) -> None:
         """Fail all pending and later commands: the connection is lost. `why` gives the reason."""
         self._lost = self._lost or why
-        for _, future in self._answers.values():
+        for _, future, _ in self._answers.values():
             if not future.done():
                 future.set_exception(EnvironmentFailure(self._lost))
                 future.exception()  # who waits for it gets it, and nobody has to
@@ -264,7 +304,7 @@ class CdpConnection(ABC):
         self._check()
         self._number += 1
         number, future = self._number, asyncio.get_running_loop().create_future()
-        self._answers[number] = session, future
+        self._answers[number] = session, future, method
         asked = {"id": number, "method": method, "params": params, **({"sessionId": session} if session else {})}
         try:
             await self._write(json.dumps(asked).encode())
@@ -275,8 +315,10 @@ class CdpConnection(ABC):
 
     def _take(self, message: bytes) -> None:
         """Handle a message of the browser; the connection is lost if it cannot be read."""
+        answer = _ANSWER.match(message)
+        asked = self._answers.get(int(answer[1])) if answer else None
         try:
-            found = decoded(message)
+            found = decoded(message, _SHAPES.get(asked[2], _WHOLE) if asked else _WHOLE)
         except (ValueError, RecursionError):
             self.fail("the browser sent a message that cannot be read")
         else:
@@ -300,7 +342,7 @@ class CdpConnection(ABC):
 
     def _session_ended(self, id: str) -> None:
         self._sessions.pop(id, None)
-        for asking, future in self._answers.values():
+        for asking, future, _ in self._answers.values():
             if asking == id and not future.done():
                 future.set_result({"error": {"code": NO_SESSION}})
 

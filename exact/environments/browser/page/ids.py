@@ -64,20 +64,19 @@ class Ids:
 
     def of(self, location: NodeLocation) -> str:
         """Return the id of a node, which stays the same as long as the node exists."""
-        if location[:3] not in self._ids:
+        if (found := self._ids.get(location[:3])) is None:
             self._count += 1
-            self._assign(str(self._count), location)
-        return self._ids[location[:3]]
+            self._assign(found := str(self._count), location)
+        return found
 
     def give(self, locations: Sequence[NodeLocation], signatures: Sequence[NodeSignature]) -> list[str]:
         """Return the ids of the elements observed in a tab, in document order."""
         if locations:
             (tab, document), before = locations[0][:2], self._observed.get(locations[0].tab)
-            new = [
-                (location, signature) for location, signature in zip(locations, signatures, strict=True) if location[:3] not in self._ids
-            ]
+            keys = [location[:3] for location in locations]
+            new = [(location, said) for key, location, said in zip(keys, locations, signatures, strict=True) if key not in self._ids]
             if new and before is not None and before.document == document:
-                self._inherit_ids(new, before, {location[:3] for location in locations})
+                self._inherit_ids(new, before, set(keys))
             self._observed[tab] = _Observed(document, locations, signatures)
         return [self.of(location) for location in locations]
 

@@ -109,6 +109,9 @@ MOVING = {
     "it moves when the pointer comes": f"<div id=d onmouseenter=\"d.style.paddingTop='60px'\">{GO}</div>",
     "something is put above it a frame later": f"""<style>button {{ display: block; width: 200px; height: 40px }}</style><div id=d
         onmouseenter="setTimeout(() => top1.style.display = 'block')"><div id=top1 style="display:none">{BAD.format("")}</div>{GO}</div>""",
+    "something is put above it in the frame that the pointer asks for": f"""<style>button {{ display: block; width: 200px; height: 40px }}
+        </style><div id=d onpointermove="requestAnimationFrame(() => top1.style.display = 'block')"><div id=top1
+        style="display:none">{BAD.format("")}</div>{GO}</div>""",
     "a picture above it comes late": f"""<style>button {{ display: block; height: 40px }}</style><div style="height:900px"></div><div
         id=d></div>{GO}{
         BAD.format("")

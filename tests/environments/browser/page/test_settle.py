@@ -123,6 +123,30 @@ async def test_changes_that_follow_from_each_other_are_waited_for(visit: Visit) 
         assert find(await look(env, f"click [{find(seen, 'Go').id}]"), "at 20")
 
 
+LATE = {
+    "work in slices": """const channel = new MessageChannel(), end = performance.now() + 80;
+      channel.port1.onmessage = () => {
+        for (const until = performance.now() + 4; performance.now() < until;);
+        if (performance.now() < end) channel.port2.postMessage(0); else say()
+      };
+      channel.port2.postMessage(0)""",
+    "a worker": """const source = "onmessage = () => { for (const end = performance.now() + 12; performance.now() < end;); postMessage(0) }";
+      const worker = new Worker(URL.createObjectURL(new Blob([source])));
+      worker.onmessage = event => { worker.terminate(); if (event) say() };
+      worker.postMessage(0)""",
+    "a timer that a timer has set": "setTimeout(() => setTimeout(say, 15))",
+    "an interval that a timer has set": "setTimeout(() => { let n = 0; const each = setInterval(() => ++n > 6 ? (clearInterval(each), say()) : tick(n), 15) })",
+}
+
+
+@pytest.mark.parametrize("work", LATE.values(), ids=LATE)
+async def test_a_reaction_to_a_press_that_comes_late_is_waited_for(visit: Visit, work: str) -> None:
+    page = f"""<p id=out></p><p id=count></p><button onclick="react()">Go</button><script>
+    const say = () => {{ out.textContent = 'done' }}, tick = n => {{ count.textContent = n }}, react = () => {{ {work} }}</script>"""
+    async with visit(page) as (env, seen):
+        assert find(await look(env, f"click [{find(seen, 'Go').id}]"), "done")
+
+
 async def test_an_animation_is_waited_for(visit: Visit) -> None:
     page = """<div id=box style="width:20px" role=group aria-label=Box>x</div><button onclick="move()">Go</button>
     <script>const move = () => box.animate([{width: '20px'}, {width: '200px'}], {duration: 150, fill: 'forwards'})</script>"""

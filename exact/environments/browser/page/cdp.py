@@ -26,7 +26,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import partial
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 import msgspec
 
@@ -207,23 +207,21 @@ class _AccessibleNode(TypedDict, total=False):
     properties: list[_Property]
 
 
-class _AccessibleNodes(TypedDict):
+class _Nodes(TypedDict):
     nodes: list[_AccessibleNode]
 
 
-class _AccessibleAnswer(TypedDict, total=False):
+class _Answer(TypedDict, total=False):
     id: int
-    result: _AccessibleNodes
+    result: _Nodes
     error: Any
     sessionId: str
 
 
-_WHOLE = msgspec.json.Decoder()
-_SHAPES = dict.fromkeys(
-    ("Accessibility.getFullAXTree", "Accessibility.getPartialAXTree"),
-    cast("msgspec.json.Decoder[Any]", msgspec.json.Decoder(_AccessibleAnswer)),
-)
-"""Commands whose answers are decoded in part: two thirds of an accessibility tree tell where the browser found a name."""
+_WHOLE: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
+_PART: msgspec.json.Decoder[Any] = msgspec.json.Decoder(_Answer)
+_DECODERS = {"Accessibility.getFullAXTree": _PART, "Accessibility.getPartialAXTree": _PART}
+"""Decoders of answers by command. Two thirds of an accessibility tree say where the browser found a name."""
 
 
 def decoded(message: bytes, decoder: msgspec.json.Decoder[Any] = _WHOLE) -> dict[str, Any]:
@@ -318,7 +316,7 @@ class CdpConnection(ABC):
         answer = _ANSWER.match(message)
         asked = self._answers.get(int(answer[1])) if answer else None
         try:
-            found = decoded(message, _SHAPES.get(asked[2], _WHOLE) if asked else _WHOLE)
+            found = decoded(message, _DECODERS.get(asked[2], _WHOLE) if asked else _WHOLE)
         except (ValueError, RecursionError):
             self.fail("the browser sent a message that cannot be read")
         else:

@@ -130,12 +130,18 @@ LATE = {
         if (performance.now() < end) channel.port2.postMessage(0); else say()
       };
       channel.port2.postMessage(0)""",
-    "a worker": """const source = "onmessage = () => { for (const end = performance.now() + 12; performance.now() < end;); postMessage(0) }";
+    "a worker": """const source = `onmessage = () => {
+        for (const end = performance.now() + 12; performance.now() < end;);
+        postMessage(0)
+      }`;
       const worker = new Worker(URL.createObjectURL(new Blob([source])));
       worker.onmessage = event => { worker.terminate(); if (event) say() };
       worker.postMessage(0)""",
     "a timer that a timer has set": "setTimeout(() => setTimeout(say, 15))",
-    "an interval that a timer has set": "setTimeout(() => { let n = 0; const each = setInterval(() => ++n > 6 ? (clearInterval(each), say()) : tick(n), 15) })",
+    "an interval that a timer has set": """setTimeout(() => {
+        let n = 0;
+        const each = setInterval(() => { if (++n > 6) { clearInterval(each); say() } else tick(n) }, 15)
+      })""",
 }
 
 

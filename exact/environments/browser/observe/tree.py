@@ -307,10 +307,9 @@ def _attribute_states(node: DomNode) -> list[str]:
 def _struck(nodes: Sequence[DomNode]) -> set[int]:
     """Return the indices of the nodes with a line through their text: by a style of their own or around them, or by their tag."""
     found = set[int]()
-    lined = {id(node.styles) for node in nodes if "line-through" in node.styles.get("text-decoration-line", "")}
-    for node in nodes if lined or any(node.name in _STRIKES for node in nodes) else ():
+    for node in nodes:
         styles, is_element = node.styles, node.kind == 1
-        own = is_element and (node.name in _STRIKES or id(styles) in lined)
+        own = is_element and (node.name in _STRIKES or "line-through" in styles.get("text-decoration-line", ""))
         apart = is_element and (styles.get("display") in _APART or styles.get("position") in ("absolute", "fixed"))
         if own or (node.parent in found and not apart):
             found.add(node.index)
@@ -370,8 +369,6 @@ def _in_svg(node: DomNode, document: Document) -> bool:
 
 def replace_surrogates(text: str) -> str:
     """Replace the halves of surrogate pairs in a text: scripts can make such strings, but files and models cannot hold them."""
-    if text.isascii():
-        return text
     try:
         text.encode()  # the quickest way to detect that there are none
     except UnicodeEncodeError:

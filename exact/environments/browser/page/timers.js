@@ -3,7 +3,7 @@
 // not counted: a page that polls would never be quiet. Reports whether an animation is under way that no timer began, which at first may
 // change nothing: frame after frame is requested, or there is an interval of `ticks` milliseconds at most. Also reports which requests the
 // handlers of timers sent, with the time at which the first timer of the chain was set, in milliseconds since 1970; and, if asked, whether
-// an animation is under way now, and whether a change may come within `calm` milliseconds that neither a task nor a frame of the page announces:
+// the page has asked for a frame, and whether a change may come within `calm` milliseconds that neither a task nor a frame of the page announces:
 // from a timer that a timer has set, or from another thread or process that the document has turned to.
 function timers(soon, ticks, calm) {
   const pending = new Set(), animating = new Set(), near = new Set(), sent = [];
@@ -58,7 +58,7 @@ function timers(soon, ticks, calm) {
     document.dispatchEvent(new CustomEvent('exact-near', {detail: near.size > 0}));
   });
   document.addEventListener('exact-draws?', () => {
-    document.dispatchEvent(new CustomEvent('exact-draws', {detail: animating.size > 0}));
+    document.dispatchEvent(new CustomEvent('exact-draws', {detail: [...animating].some(key => typeof key === 'string')}));
   });
   window.setTimeout = function setTimeout(handler, delay, ...given) {
     if (typeof handler !== 'function') {

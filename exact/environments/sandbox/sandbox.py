@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import shutil
 import sys
@@ -38,6 +39,7 @@ class Sandbox:
 
     def __init__(self, runsc: Runsc, state: Path, bundle: Path, process: Child, log: Path | None, memory: int = 0) -> None:
         self._runsc, self._state, self.bundle, self._process = runsc, state, bundle, process
+        self._gate: ImageGate | None = None
         self._paused, self._exceeded = False, ""
         self._watch = asyncio.ensure_future(watch_memory(process.pid, memory, self._take_too_much)) if memory else None
         self._lock = asyncio.Lock()
@@ -59,6 +61,23 @@ class Sandbox:
             start_new_session=True,
         )
         return cls(runsc, state, bundle, process, log, memory)
+
+    @classmethod
+    async def without_guest(cls, runsc: Runsc, state: Path, bundle: Path, *, log: Path | None = None, memory: int = 0) -> Sandbox:
+        """Start a sandbox that waits for the image of a guest of a bundle: see `load`. It dies with this process as any other does."""
+        gate = await asyncio.to_thread(ImageGate, state, bundle)
+        try:
+            made = await cls.run(runsc, state, gate.folder, gate.image, log=log, memory=memory)
+        except BaseException:
+            gate.close()
+            raise
+        made.bundle, made._gate = bundle, gate
+        return made
+
+    def load(self, image: Path) -> None:
+        """Restore the guest from an image, in a sandbox that was started without one."""
+        assert self._gate is not None
+        self._gate.open(image)
 
     @property
     def pid(self) -> int:
@@ -103,6 +122,10 @@ class Sandbox:
     async def end(self) -> None:
         """Let it end, with all processes that it started. Never raises; may be called twice."""
         self.stdin.close()
+        if self._gate is not None:
+            if not self._gate.image.is_symlink():  # there is no guest that would end by itself
+                self.kill()
+            self._gate.close()
         if self._watch is not None:
             self._watch.cancel()
             await asyncio.gather(self._watch, return_exceptions=True)
@@ -152,6 +175,36 @@ class Sandbox:
         if process.returncode:
             lines = output.decode(errors="replace").splitlines()
             raise EnvironmentFailure(f"runsc {arguments[0]} failed: {_last(lines) or f'status {process.returncode}'}")
+
+
+class ImageGate:
+    """What a sandbox without a guest waits at: a hook of its bundle, which runsc calls when all but the guest is there.
+
+    The image is a link that is made before the gate opens. Both are in the folder of the sandbox's state, which is private.
+    """
+
+    def __init__(self, state: Path, bundle: Path) -> None:
+        """Make the gate and the bundle of the sandbox, from that of the guest."""
+        self.folder = state / "gate"
+        self.image, pipe = self.folder / "image", self.folder / "pipe"
+        self.folder.mkdir()
+        os.mkfifo(pipe, 0o600)
+        self._descriptor = os.open(pipe, os.O_RDWR | os.O_CLOEXEC)  # an end that both can open without waiting for the other
+        spec = json.loads((bundle / "config.json").read_text())
+        wait = ["setpriv", "--pdeathsig", "KILL", "--", "/bin/sh", "-c", 'read -r _ < "$1"', "sh", str(pipe)]
+        spec["hooks"] = {"prestart": [{"path": shutil.which("setpriv"), "args": wait}]}
+        (self.folder / "config.json").write_text(json.dumps(spec))
+
+    def open(self, image: Path) -> None:
+        """Let the sandbox go on with an image."""
+        self.image.symlink_to(image)
+        os.write(self._descriptor, b"\n")
+
+    def close(self) -> None:
+        """Close the gate's pipe. May be called twice."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
 
 
 def _free(folder: Path) -> int:

@@ -42,6 +42,9 @@ class Sandboxes:
         self._bases: dict[Path, Path] = {}
         self._numbers, self._prefix = count(1), secrets.token_hex(3)
         self._running: set[Sandbox] = set()
+        self._idle: Sandbox | None = None
+        """Sandbox without a guest, for the next fork of the bundle that was forked last."""
+        self._making: asyncio.Task[None] | None = None
         self._guests: dict[Path, GuestSpec] = {}
 
     @property
@@ -95,6 +98,8 @@ class Sandboxes:
                 )
             yield await self._run(image.bundle, image.folder)
             self.packer.start()
+            if self._making is None or self._making.done():
+                self._making = asyncio.create_task(self._make_idle(image.bundle))
 
     async def end(self, sandbox: Sandbox) -> None:
         """End a sandbox. Never raises; may be called twice."""
@@ -104,14 +109,33 @@ class Sandboxes:
     async def close(self) -> None:
         """End all sandboxes and delete all images."""
         await self.packer.close()
-        await asyncio.gather(*(self.end(sandbox) for sandbox in list(self._running)))
+        if self._making is not None:
+            await asyncio.gather(self._making, return_exceptions=True)
+        idle = [self._idle] if self._idle else []
+        await asyncio.gather(*(self.end(sandbox) for sandbox in (*self._running, *idle)))
         self._scratch.close()
 
     async def _run(self, bundle: Path, image: Path | None = None) -> Sandbox:
-        state = self._scratch.folder("state", str(next(self._numbers)))
-        sandbox = await Sandbox.run(self.runsc, state, bundle, image, log=self._log, memory=self._guests[bundle].memory)
+        if image is not None and self._idle is not None and self._idle.alive and self._idle.bundle == bundle:
+            sandbox, self._idle = self._idle, None
+            sandbox.load(image)
+        else:
+            sandbox = await Sandbox.run(self.runsc, self._state(), bundle, image, log=self._log, memory=self._guests[bundle].memory)
         self._running = {each for each in self._running if each.alive} | {sandbox}
         return sandbox
+
+    async def _make_idle(self, bundle: Path) -> None:
+        """Start a sandbox without a guest for the next fork of a bundle, unless there is one: runsc's own start is half of a restore."""
+        if self._idle is not None and self._idle.alive and self._idle.bundle == bundle:
+            return
+        last, self._idle = self._idle, None
+        if last is not None:
+            await self.end(last)
+        with suppress(OSError):  # the next fork starts its own, and reports what is wrong
+            self._idle = await Sandbox.without_guest(self.runsc, self._state(), bundle, log=self._log, memory=self._guests[bundle].memory)
+
+    def _state(self) -> Path:
+        return self._scratch.folder("state", str(next(self._numbers)))
 
     def _versions(self, bundle: Path) -> dict[str, str]:
         """Return the versions of everything that a restored guest needs unchanged."""
@@ -122,7 +146,7 @@ class Sandboxes:
 
     def abandon(self) -> None:
         """Kill all sandboxes and delete all files, at the interpreter's exit, when nothing can be awaited."""
-        for sandbox in self._running:
+        for sandbox in (*self._running, *([self._idle] if self._idle else [])):
             sandbox.kill()
         self._scratch.close()
 

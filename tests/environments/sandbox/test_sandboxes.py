@@ -11,11 +11,13 @@ from exact.environments.process.process import GuestProcess
 from exact.environments.sandbox import sandboxes as module
 from exact.environments.sandbox.bundle import GuestSpec
 from exact.environments.sandbox.factory import SandboxLauncher
+from exact.environments.sandbox.sandbox import Sandbox
 from exact.environments.sandbox.sandboxes import LIMIT, Sandboxes, open_sandboxes
 from exact.errors import EnvironmentFailure
 from tests.processes import pipes
 
 from .conftest import ask
+from .test_crash import alive
 
 
 async def test_a_fork_continues_from_the_checkpoint_and_the_original_from_where_it_was(sandboxes: Sandboxes, counter: GuestSpec) -> None:
@@ -39,6 +41,59 @@ async def test_a_fork_can_be_checkpointed_in_turn(sandboxes: Sandboxes, counter:
         async with sandboxes.fork(image.id) as sandbox:
             pass
     assert await ask(sandbox, "len(seen)") == "4"
+
+
+async def test_the_next_fork_is_loaded_into_a_sandbox_that_was_started_ahead_of_it(sandboxes: Sandboxes, counter: GuestSpec) -> None:
+    original = await sandboxes.start(counter)
+    images = []
+    for _ in range(2):
+        await ask(original, "0")
+        images.append(await sandboxes.checkpoint(original))
+    async with sandboxes.fork(images[0].id) as first:
+        assert await ask(first, "len(seen)") == "2"
+    ready = await waiting(sandboxes)
+    async with sandboxes.fork(images[1].id) as second:
+        assert second is ready and second.pid in sandboxes.pids
+        assert await ask(second, "len(seen)") == "3"
+        again = await sandboxes.checkpoint(second)
+    await sandboxes.end(second)
+    assert not second.alive
+    async with sandboxes.fork(again.id) as third:
+        assert await ask(third, "len(seen)") == "4"
+
+
+async def test_a_sandbox_that_died_while_it_waited_is_not_used(sandboxes: Sandboxes, counter: GuestSpec) -> None:
+    original = await sandboxes.start(counter)
+    await ask(original, "0")
+    image = await sandboxes.checkpoint(original)
+    async with sandboxes.fork(image.id) as fork:
+        await ask(fork, "0")
+    dead = await waiting(sandboxes)
+    dead.kill()
+    await dead.why()
+    async with sandboxes.fork(image.id) as fork:
+        assert fork is not dead and await ask(fork, "len(seen)") == "2"
+
+
+async def test_a_sandbox_that_waits_ends_with_the_others(runsc: str, counter: GuestSpec, tmp_path: Path) -> None:
+    before = pipes()
+    async with open_sandboxes(parent=tmp_path) as opened:
+        original = await opened.start(counter)
+        await ask(original, "0")
+        image = await opened.checkpoint(original)
+        async with opened.fork(image.id) as fork:
+            await ask(fork, "0")
+        await waiting(opened)
+        assert alive(str(tmp_path))
+    assert not alive(str(tmp_path)) and not pipes() - before
+
+
+async def waiting(sandboxes: Sandboxes) -> Sandbox:
+    """Return the sandbox that waits for an image."""
+    assert sandboxes._making is not None
+    await sandboxes._making
+    assert sandboxes._idle is not None
+    return sandboxes._idle
 
 
 async def test_a_paused_sandbox_answers_once_it_is_resumed(sandboxes: Sandboxes, counter: GuestSpec) -> None:

@@ -104,8 +104,11 @@ def overlap(journal: list[ev.AnyEvent]) -> Overlap:
     moved = hits = prepared = 0
     for event in journal:
         if isinstance(event, ev.Prepared):
-            ready[event.node] = event.seconds
-            prepared += 1
+            if event.ahead < 0:
+                ready[event.node] = event.seconds
+                prepared += 1
+        elif isinstance(event, ev.Acted) and event.ahead:
+            wait, used, moved, hits = wait + event.seconds, used + ready.get(event.node, 0.0), moved + 1, hits + 1
         elif isinstance(event, ev.Arrived):
             cost = ready.get(event.node, 0.0) if event.prepared else event.seconds
             wait, used = wait + event.seconds, used + cost

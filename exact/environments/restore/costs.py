@@ -76,6 +76,8 @@ class Costs:
 
     def _assumed(self, operation: Operation) -> float:
         """Return the seconds that are assumed before the first measurement."""
+        if operation == "open" and (reset := self._means.get("reset")):
+            return reset.seconds  # of the live environment: whoever is opened is reset as well
         return max(UNMEASURED.get(operation, 0.0), OF_OPENING[operation] * self.of("open")) if operation in OF_OPENING else 0.0
 
     @property

@@ -168,16 +168,22 @@ class Slot:
                 self._store.written.add(self._path)
         return transition
 
-    async def snapshot_if_worth(self, returns: float) -> Snapshot | None:
-        """Take a snapshot of the present state if that is possible and saves time. Return None if not.
+    def is_worth_snapshot(self, returns: float) -> bool:
+        """Return whether a snapshot of the present state is possible and saves time.
 
         `returns`: expected number of returns to the state. It is at least as often replayed again as it was replayed before.
         """
         environment, path = self._environment, self._path
         if environment is None or path is None or environment.capabilities.fidelity == "replay" or self._store.has(path):
+            return False
+        return self._costs.pays(max(returns, self._store.replayed[path] - 1), self._return_seconds(path))
+
+    async def snapshot_if_worth(self, returns: float) -> Snapshot | None:
+        """Take a snapshot of the present state if `is_worth_snapshot`. Return None if not."""
+        if not self.is_worth_snapshot(returns):
             return None
-        returns = max(returns, self._store.replayed[path] - 1)
-        return await self._snapshot(environment, path) if self._costs.pays(returns, self._return_seconds(path)) else None
+        assert self._environment is not None and self._path is not None
+        return await self._snapshot(self._environment, self._path)
 
     async def snapshot_if_written(self) -> Snapshot | None:
         """Take a snapshot if a write led to the present state and the snapshot includes it (fidelity `full`). Return None if not.

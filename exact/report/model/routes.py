@@ -72,9 +72,9 @@ def travel(reading: Reading) -> Travel:
         snapshot_seconds=round(sum(each.seconds for each in reading.kept), 6),
         snapshot_bytes=max((each.bytes for each in reading.kept), default=0),
         severed=tuple(Counter(each.severed for each in reading.kept if each.severed).most_common()),
-        prepared=len(reading.prepared),
+        prepared=sum(each.ahead < 0 for each in reading.prepared),
         prepared_seconds=round(sum(each.seconds for each in reading.prepared), 6),
-        used=sum(each.prepared for each in arrivals),
+        used=sum(each.prepared for each in arrivals) + sum(each.ahead for each in reading.state.search.acted.values()),
     )
 
 

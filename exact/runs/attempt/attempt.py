@@ -94,6 +94,8 @@ class Attempt(AttemptContext):
     async def _executing(self) -> AsyncIterator[None]:
         """Open what searches and commits need. Work that is under way at the end of the block is stopped."""
         slots = open_slots(self, (await self.live.open()).capabilities)
+        if self.live.reset_seconds:
+            slots.costs.add("reset", self.live.reset_seconds)
         self._workers = Workers(self)
         snapshots = LiveSnapshots(self, slots)
         self._executor = Executor(self, slots, self._workers, snapshots, tell=self._tell)
@@ -105,6 +107,7 @@ class Attempt(AttemptContext):
                     await self._workers.stop()
         finally:
             await self._workers.close()
+            await snapshots.settle(cancel=True)
             await slots.close()
 
     async def _search_and_commit(self) -> str:

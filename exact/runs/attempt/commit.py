@@ -9,8 +9,8 @@ from exact.runs.attempt.attempt_context import AttemptContext
 from exact.runs.attempt.ending import is_stopped_unsearched
 from exact.runs.attempt.live import UNCERTAIN
 from exact.runs.attempt.live_snapshot import LiveSnapshots
-from exact.runs.attempt.observations import waypoints
-from exact.runs.attempt.simulate import arrival_event, mean_actions, wrote_outside
+from exact.runs.attempt.observations import mean_actions, waypoints
+from exact.runs.attempt.simulate import arrival_event, wrote_outside
 from exact.runs.attempt.slots import Slots
 from exact.runs.journal import events as ev
 from exact.search.base import Decision
@@ -76,9 +76,16 @@ class Committer:
             raise UncertainCommit(f"{self._state.live.decided.action} may have been carried out before the crash: {UNCERTAIN}")
 
     async def look(self) -> None:
-        """Go on from the live state as it is now, if it has changed by itself since it was observed. Raises EnvironmentFailure."""
+        """Go on from the live state as it is now, if it has changed by itself since it was observed. Raises EnvironmentFailure.
+
+        Where it is cheaper than to send another environment there, a snapshot of the live one is begun for the search that follows.
+        """
+        await self._snapshots.settle()
         if await self._attempt.live.look():
             await self._advance()
+        root, isolated = self._state.search.tree.root, self._attempt.live.isolated
+        if isolated and self._may_begin_at_snapshot() and self._slots.pays(waypoints(root), mean_actions(self._state)):
+            self._snapshots.begin()
 
     async def commit(self) -> None:
         """Commit the decided action: promote a fork that has taken it, or replay it on live. Raises EnvironmentFailure, UncertainCommit.
@@ -86,6 +93,7 @@ class Committer:
         If the live state has changed by itself meanwhile, nothing is committed, and the search begins again there.
         """
         assert self._state.live.decided is not None
+        await self._snapshots.settle()
         if await self._attempt.live.look():
             pass
         elif self._attempt.config.search.commit_by == "replay" or not await self._promote(self._state.live.decided):
@@ -96,23 +104,24 @@ class Committer:
         """Drop snapshots that the search cannot use any more, and take one of the live environment where the search needs it."""
         root, wrote = self._state.search.tree.root, wrote_outside(self._state.live.committed[-1])
         self._slots.advance(waypoints(root), wrote=wrote)
-        if self._slots.snapshots.forks is not None and self._needs_snapshot(root, wrote=wrote):
+        if self._may_begin_at_snapshot() and self._needs_snapshot(wrote=wrote):
             await self._snapshots.take()
 
-    def _needs_snapshot(self, root: Node, *, wrote: bool) -> bool:
-        """Return True where the search should begin at a snapshot of the live environment.
+    def _may_begin_at_snapshot(self) -> bool:
+        """Return True where environments fork, and something is searched from the root."""
+        forks, search = self._slots.snapshots.forks is not None, self._state.search
+        return forks and search.algorithm.simulates and not search.plan
+
+    def _needs_snapshot(self, *, wrote: bool) -> bool:
+        """Return True where the search has to begin at a snapshot of the live environment.
 
         After a write that no reset undoes, nothing else leads to the root, nor to later ones that the search has not seen. In a state that
-        the search has not seen there may be nothing else either: what is written, or shown, again may come out differently. Elsewhere a
-        snapshot is taken where it is cheaper than to send another environment there.
+        the search has not seen there may be nothing else either: what is written, or shown, again may come out differently.
         """
-        if not self._state.search.algorithm.simulates or self._state.search.plan:
-            return False  # nothing is searched from there
         done = self._state.live.committed[-1]
         if not self._attempt.live.isolated:
             return wrote or done.changed or (self._state.live.wrote and done.agrees is not True)
-        unseen = done.agrees is False or (wrote and done.agrees is None)
-        return unseen or self._slots.pays(waypoints(root), mean_actions(self._state))
+        return done.agrees is False or (wrote and done.agrees is None)
 
     async def _promote(self, decided: ev.Decided) -> bool:
         """Make a fork of the search the live environment. Return False where none is at the committed state or can be brought there."""

@@ -57,6 +57,8 @@ class LiveEnvironment:
         self._person = person
         self._stack = AsyncExitStack()
         self._environment: Environment | None = None
+        self.reset_seconds = 0.0
+        """Seconds of the last reset; 0 before the first."""
         self._came: Transition | None = None
         """Transition to the state in which a session's environment was opened again, if it is another one than the root."""
 
@@ -225,7 +227,7 @@ class LiveEnvironment:
         return await evaluate_outcome(environment, self._task, outcome) if environment.capabilities.evaluates else None
 
     async def _begin(self, environment: Environment) -> None:
-        observation = await environment.reset(self._task)
+        observation = await self._reset(environment)
         blob, screenshot = self._blobs.put_observation(observation)
         instruction = self._task.instruction or observation.instruction
         self._record(
@@ -236,6 +238,12 @@ class LiveEnvironment:
             )
         )  # fmt: skip
 
+    async def _reset(self, environment: Environment) -> Observation:
+        began = self._now()
+        observation = await environment.reset(self._task)
+        self.reset_seconds = self._now() - began
+        return observation
+
     async def _rebuild(self, environment: Environment) -> None:
         if hasattr(environment, "moved"):
             return await self._look_again(environment)
@@ -243,7 +251,7 @@ class LiveEnvironment:
             raise EnvironmentFailure(
                 "the live environment is gone, and its committed actions wrote outside: they are not sent twice; start a new run"
             ).final()
-        observation: Observation | None = await environment.reset(self._task)
+        observation: Observation | None = await self._reset(environment)
         steps, effects = self._state.live.carried_out, list[SideEffect]()
         with rebuilding(environment):
             for step, then in zip(steps, observations_before_steps(self._state, self._blobs), strict=True):

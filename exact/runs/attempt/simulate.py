@@ -11,17 +11,16 @@ from typing import Any
 import msgspec
 
 from exact.budget import Reservation
-from exact.environments.base import StateChanged
+from exact.environments.base import StateChanged, Transition
 from exact.environments.restore.slot import Slot
 from exact.environments.restore.waypoint import Arrival, Divergence, Waypoint
 from exact.errors import ActionError, EnvironmentFailure
 from exact.runs.attempt.attempt_context import AttemptContext
 from exact.runs.attempt.live_snapshot import LiveSnapshots
-from exact.runs.attempt.observations import ancestry, observed_fields, waypoints, wrote
+from exact.runs.attempt.observations import ancestry, expected_returns, observed_fields, waypoints, wrote
 from exact.runs.attempt.slots import Slots
 from exact.runs.journal import events as ev
 from exact.runs.journal.search_state import beyond
-from exact.runs.journal.state import AttemptState
 from exact.search.base import Diverged, Failure, Selection, Stepped
 from exact.search.tree import Node, written
 
@@ -93,31 +92,41 @@ class Simulator:
     async def _act(self, selection: Selection, node: Node, reserved: Reservation) -> Diverged | Failure | None:
         """Take the edge in an environment at the node and journal it. Return what prevented it, or None."""
         assert selection.edge is not None
-        path = waypoints(node)
+        path, action, began = waypoints(node), node.edges[selection.edge].action, self._attempt.journal.now
+        if (came := await self._slots.taken(path, action)) is not None:
+            if selection.id not in self._state.search.tree.open:
+                return DROPPED
+            self._record(came, selection, node, began, ahead=True)
+            return None
         async with self.at(path, selection, node, reserved, more=1) as slot:
             if not isinstance(slot, Slot):
                 return slot
             await self._snapshot(slot, node, selection.edge)
-            began, seen = self._attempt.journal.now, dict[str, Any]()
-            action = node.edges[selection.edge].action
+            began = self._attempt.journal.now
             try:
-                transition = await slot.act(action)
-                seen = observed_fields(transition, self._attempt.blobs)
-                seen["wrote"] = wrote(self._attempt.blobs, node, selection.edge, transition.effects)
+                came = await slot.act(action)
             except StateChanged:
                 raise
             except ActionError as error:
-                seen = {"refused": str(error)}
-            seconds = round(self._attempt.journal.now - began, 6)
+                came = error
             slot.take_step_count()
-            self._attempt.record(
-                ev.Acted(node=node.id, edge=selection.edge, action=action.key, seconds=seconds, selection=selection.id, **seen)
-            )
+            self._record(came, selection, node, began)
             reserved.count("transitions", 1)
             began = self._attempt.journal.now
             if (snapshot := await slot.snapshot_if_written()) is not None:
                 self._attempt.record_snapshot(snapshot, node, selection.edge, since=began)
         return None
+
+    def _record(self, came: Transition | ActionError, selection: Selection, node: Node, began: float, *, ahead: bool = False) -> None:
+        """Journal what came of a selection's step, which the search has waited for since `began`."""
+        assert selection.edge is not None
+        seen: dict[str, Any] = {"refused": str(came)} if isinstance(came, ActionError) else observed_fields(came, self._attempt.blobs)
+        if not isinstance(came, ActionError):
+            seen["wrote"] = wrote(self._attempt.blobs, node, selection.edge, came.effects)
+        action, seconds = node.edges[selection.edge].action.key, round(self._attempt.journal.now - began, 6)
+        self._attempt.record(
+            ev.Acted(node=node.id, edge=selection.edge, action=action, seconds=seconds, selection=selection.id, ahead=ahead, **seen)
+        )
 
     @asynccontextmanager
     async def at(
@@ -223,17 +232,3 @@ def arrival_event(arrival: Arrival, *, diverged: Diverged | None = None, **more:
 def wrote_outside(step: ev.Committed) -> bool:
     """Return True where a committed step changed something outside."""
     return any(effect.is_write for effect in step.effects)
-
-
-def expected_returns(state: AttemptState, node: Node, edge: int) -> float:
-    """Return how many times the search is expected to come back to a node once it has taken an edge there.
-
-    The mean over the nodes acted in so far (a prior of 1), but no more than the number of other actions left.
-    """
-    left = sum(not (each.closed or index == edge or (node.id, index) in state.search.acted) for index, each in enumerate(node.edges))
-    return min(left, mean_actions(state) - 1)
-
-
-def mean_actions(state: AttemptState) -> float:
-    """Return the mean number of times the search acted in a node, over the nodes acted in so far, with one node of 2 as a prior."""
-    return (len(state.search.acted) + 2) / (len(state.search.acted_at) + 1)

@@ -14,17 +14,19 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
 
-from exact.environments.base import Capabilities, EnvironmentFactory
+from exact.action import Action
+from exact.environments.base import Capabilities, EnvironmentFactory, StateChanged, Transition
 from exact.environments.restore.costs import Costs
 from exact.environments.restore.slot import Slot
 from exact.environments.restore.snapshots import SnapshotStore
 from exact.environments.restore.waypoint import Arrival, Waypoint
-from exact.errors import EnvironmentFailure
+from exact.errors import ActionError, EnvironmentFailure
 from exact.runs.attempt.attempt_context import AttemptContext
-from exact.runs.attempt.observations import waypoints
+from exact.runs.attempt.observations import expected_returns, mean_actions, waypoints
 from exact.runs.journal import events as ev
 from exact.search.tree import Node
 from exact.task import Task
@@ -58,6 +60,10 @@ class Slots:
         self._workers = asyncio.Semaphore(size)
         self._coming: dict[tuple[Waypoint, ...], asyncio.Event] = {}
         """States that are being prepared, with what is set when they are."""
+        self._awaited = set[tuple[Waypoint, ...]]()
+        """States that a worker waits for."""
+        self._ahead: dict[tuple[tuple[Waypoint, ...], str], tuple[Slot, asyncio.Future[Transition | ActionError | None]]] = {}
+        """Steps that spare environments took, or take, before the search asked for them, by state and action."""
         self._prepared: dict[Slot, tuple[Waypoint, ...]] = {}
 
     @asynccontextmanager
@@ -68,6 +74,7 @@ class Slots:
         """
         async with self._workers:
             if (coming := self._coming.get(tuple(path))) is not None:
+                self._awaited.add(tuple(path))
                 await coming.wait()
             slot = min(self._free, key=lambda each: (_seconds_to(each, path), each.opened))
             self._free.remove(slot)
@@ -84,19 +91,70 @@ class Slots:
         equally near ones an unopened one is taken, as in `borrow`.
         """
         end, order = tuple(path), {tuple(each): rank for rank, each in reversed(list(enumerate(wanted)))}
-        ranks = {slot: slot.rank(order) for slot in self._free}
+        ahead = {slot: order.get(state, math.inf) for (state, _), (slot, _) in self._ahead.items()}
+        ranks = {slot: min(slot.rank(order), ahead.get(slot, math.inf)) for slot in self._free}
         free = [slot for slot in self._free if ranks[slot] > order[end]]
         if len(self._coming) >= self._spare or end in self._coming or self.has_free_at(path) or not free:
             yield None
             return
         slot = min(free, key=lambda each: (-ranks[each], _seconds_to(each, path), each.opened))
-        self._free.remove(slot)
-        self._coming[end] = asyncio.Event()
-        try:
+        with self.lent(slot, end):
             yield slot
+
+    def worth_snapshot(self, path: Sequence[Waypoint], returns: float) -> Slot | None:
+        """Return the free slot at the path's end of which a snapshot saves time; None without one."""
+        return next((slot for slot in self._free if slot.is_at(path) and slot.is_worth_snapshot(returns)), None)
+
+    @contextmanager
+    def lent(self, slot: Slot, path: tuple[Waypoint, ...]) -> Iterator[None]:
+        """Lend a free slot to prepare a state, which workers wait for. Others that are unused for longer come after it."""
+        self._free.remove(slot)
+        try:
+            with self.coming(path):
+                yield
         finally:
             self._free.insert(0, slot)
-            self._coming.pop(end).set()
+
+    @contextmanager
+    def coming(self, path: tuple[Waypoint, ...]) -> Iterator[None]:
+        """Let workers that need a state wait for the end of the block, or for `arrived`."""
+        here = self._coming[path] = asyncio.Event()
+        try:
+            yield
+        finally:
+            self._awaited.discard(path)
+            if self._coming.get(path) is here:
+                del self._coming[path]
+            here.set()
+
+    def arrived(self, path: tuple[Waypoint, ...]) -> bool:
+        """Return False where a worker waits for a state that is coming. Else let none wait from now on."""
+        return path not in self._awaited and self._coming.pop(path, None) is not None
+
+    @contextmanager
+    def taking(self, slot: Slot, path: tuple[Waypoint, ...], action: Action) -> Iterator[asyncio.Future[Transition | ActionError | None]]:
+        """Let a slot take a step in the block before the search asks for it. The future gets what came of it; None without that."""
+        came: asyncio.Future[Transition | ActionError | None] = asyncio.get_running_loop().create_future()
+        self._ahead[path, action.key] = slot, came
+        try:
+            yield came
+        finally:
+            if not came.done():
+                self._ahead.pop((path, action.key), None)
+                came.set_result(None)
+
+    async def taken(self, path: Sequence[Waypoint], action: Action) -> Transition | ActionError | None:
+        """Return, once, what came of a step that was taken before the search asked for it. None without that."""
+        _, came = self._ahead.pop((tuple(path), action.key), (None, None))
+        if came is None:
+            return None
+        await asyncio.wait([came])
+        return came.result()
+
+    def is_ahead(self, path: Sequence[Waypoint]) -> bool:
+        """Return True where a step from a state was taken, or is being taken, before the search asked for it."""
+        end = tuple(path)
+        return any(state == end for state, _ in self._ahead)
 
     @property
     def spares(self) -> int:
@@ -155,6 +213,7 @@ class Slots:
         `wrote`: the step to the root wrote, so that snapshots of less than a whole environment hold an older outside.
         """
         self.snapshots.retain_below(root)
+        self._ahead = {key: came for key, came in self._ahead.items() if key[0][: len(root)] == tuple(root)}
         if wrote:
             self.snapshots.written.add(tuple(root))
             self.snapshots.drop_outdated()
@@ -213,6 +272,7 @@ class Prefetch:
         limits, search = attempt.config.limits, attempt.config.search
         capped = any(each.transitions is not None for each in (limits, search.limits, search.iteration))
         self._replays = not capped and attempt.live.isolated
+        """Whether steps may be taken that the search has not asked for."""
 
     async def __aenter__(self) -> Prefetch:
         if self._slots.spares and self._state.search.algorithm.simulates:
@@ -243,12 +303,27 @@ class Prefetch:
         for node in likely:
             if len(self._tasks) >= self._slots.spares:
                 return
-            if not (node.leaf or self._state.search.is_lost(node)) and self._slots.may_prepare(
-                path := waypoints(node), since=self._since(path)
-            ):
-                task = asyncio.create_task(self._prepare(node, wanted))
-                self._tasks.add(task)
-                task.add_done_callback(self._done)
+            path = waypoints(node)
+            if not node.edges and self._slots.worth_snapshot(path, mean_actions(self._state) - 1) is not None:
+                self._start(self._snapshot(node, mean_actions(self._state) - 1))
+                continue
+            if node.leaf or self._state.search.is_lost(node) or self._slots.is_ahead(path):
+                continue
+            if self._slots.may_prepare(path, since=self._since(path)):
+                self._start(self._prepare(node, wanted))
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    async def _snapshot(self, node: Node, returns: float) -> None:
+        """Take a snapshot of a state whose actions are being proposed, as the search would do once it has them."""
+        path, began = tuple(waypoints(node)), self._attempt.journal.now
+        if (slot := self._slots.worth_snapshot(path, returns)) is not None:
+            with self._slots.lent(slot, path):
+                if (snapshot := await slot.snapshot_if_worth(returns)) is not None:
+                    self._attempt.record_snapshot(snapshot, node, since=began)
 
     def _since(self, path: list[Waypoint]) -> int:
         """Return the waypoint up to which no step may be repeated: the last or none."""
@@ -270,15 +345,49 @@ class Prefetch:
             except EnvironmentFailure:
                 return  # the worker that needs the state reports what is wrong
             self._slots.note_prepared(slot, arrival, path)
-            seconds = round(self._attempt.journal.now - began, 6)
-            self._attempt.record(
-                ev.Prepared(
-                    node=node.id,
-                    route=arrival.route,
-                    match=arrival.match,
-                    transitions=slot.take_step_count(),
-                    reason=arrival.reason,
-                    seconds=seconds,
-                )
-            )
+            self._record(arrival, node, slot, began)
             self._attempt.record_passed(arrival, node)
+            if arrival.arrived and self._replays and (index := self._next_edge(node)) is not None and self._slots.arrived(tuple(path)):
+                await self._step_ahead(slot, arrival, node, index)
+
+    def _record(self, arrival: Arrival, node: Node, slot: Slot, began: float, *, ahead: int = -1) -> None:
+        self._attempt.record(
+            ev.Prepared(
+                node=node.id, route=arrival.route, match=arrival.match, transitions=slot.take_step_count(), reason=arrival.reason,
+                seconds=round(self._attempt.journal.now - began, 6), ahead=ahead,
+            )
+        )  # fmt: skip
+
+    def _next_edge(self, node: Node) -> int | None:
+        """Return the untried action that the search takes first in a state, if it may be taken unasked: a tool's may not."""
+        search, tools = self._state.search, self._attempt.live.repeatable
+        untried = [
+            index
+            for index, edge in enumerate(node.edges)
+            if not (edge.closed or edge.child or edge.in_flight or (node.id, index) in search.acted or edge.action.name in tools)
+        ]
+        return max(untried, key=lambda index: node.edges[index].prior, default=None)
+
+    async def _step_ahead(self, slot: Slot, arrival: Arrival, node: Node, index: int) -> None:
+        """Take the search's likely next step in a state where a spare environment is, behind the model calls in flight.
+
+        A snapshot of the state is taken before, where it pays, and one of what is written after, as when a worker acts.
+        """
+        action, path = node.edges[index].action, tuple(waypoints(node))
+        with self._slots.taking(slot, path, action) as came:
+            began = self._attempt.journal.now
+            try:
+                if (snapshot := await slot.snapshot_if_worth(expected_returns(self._state, node, index))) is not None:
+                    self._attempt.record_snapshot(snapshot, node, since=began)
+                began = self._attempt.journal.now
+                try:
+                    found: Transition | ActionError = await slot.act(action)
+                except ActionError as error:
+                    found = error
+            except (EnvironmentFailure, StateChanged):
+                return  # the worker that takes the step reports what is wrong
+            self._record(arrival, node, slot, began, ahead=index)
+            came.set_result(found)
+        began = self._attempt.journal.now
+        if (snapshot := await slot.snapshot_if_written()) is not None:
+            self._attempt.record_snapshot(snapshot, node, index, since=began)

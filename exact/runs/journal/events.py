@@ -155,6 +155,8 @@ class Prepared(Event, frozen=True, kw_only=True, tag="prepared"):
     reason: str = ""
     """Reason for a drift."""
     seconds: float = 0.0
+    ahead: int = -1
+    """Edge along which it then took a step before the search asked for it; -1 for none."""
 
 
 class Acted(Event, frozen=True, kw_only=True, tag="acted"):
@@ -181,6 +183,9 @@ class Acted(Event, frozen=True, kw_only=True, tag="acted"):
     wrote: str = ""
     """Label of an action that wrote, or would have if it had not been blocked: with the element's role and name in place of its id."""
     seconds: float = 0.0
+    """Seconds that the search waited for it."""
+    ahead: bool = False
+    """Whether a spare environment took it before the search asked for it. A `prepared` event counts it."""
     selection: int = -1
 
 

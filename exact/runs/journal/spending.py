@@ -93,7 +93,7 @@ class Spending:
             case ev.Asked(answer=Selection(id=id)):
                 self._scopes[id] = Budget(self._iteration_limits, scope="iteration", parent=self.search)
             case ev.Acted() | ev.RolledStep():
-                self.scope(event.selection).spend("transitions")
+                self.scope(event.selection).spend("transitions", int(not (isinstance(event, ev.Acted) and event.ahead)))
             case ev.Arrived():
                 self.drifted += event.match == "drifted"
                 self.restores += event.route not in ("reuse", "advance")

@@ -14,7 +14,7 @@ from exact.environments.base import SideEffect
 from exact.environments.toy.factory import Faults, ToyFactory
 from exact.environments.toy.known import ToyGraph, bandit, chain, deceptive_chain, form, maze
 from exact.errors import JournalError
-from exact.runs.attempt.simulate import expected_returns
+from exact.runs.attempt.observations import expected_returns
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import read_journal
 from exact.runs.journal.search_state import beyond

@@ -149,7 +149,7 @@ async def decide(
         {
             "search": {
                 "algorithm": "mcts", "iterations": iterations, "k": 3, "depth": 5, "merging": "none", "workers": workers,
-                **({"think": SURE} if below else {}),
+                **({"think": SURE, "limits": {"evaluations": iterations}} if below else {}),  # iterations that were not needed carry over
             },
             "limits": {"actions": below + 1},
             "reflection": {"kind": "none"},

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Literal
 
 import _common
@@ -156,8 +157,9 @@ async def find_on_site(environment: Environment, task: Task, way: Sequence[Seque
                     continue
                 won = await wins(environment, after, way[depth + 1 :])
                 if not won and action is not right:  # a step that only takes the place of none
-                    came = await at(environment, task, (*seen.history, Taken(observation=seen.observation, action=action)))
-                    won = await wins(environment, came, way[depth:])
+                    with suppress(ActionError):  # its element has another id in this run of the way
+                        came = await at(environment, task, (*seen.history, Taken(observation=seen.observation, action=action)))
+                        won = await wins(environment, came, way[depth:])
                 steps.append(Step(action=action, right=won if action is not right else True, after=after))
                 if action is right and not won:
                     return

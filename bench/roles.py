@@ -2,268 +2,213 @@
 
 States are of 20 tasks of MiniWoB++, 10 of Trac and 10 of Wagtail. A next step is right if the score is 1 after the steps of the built-in
 policy, or on a site after the rest of a known way, else wrong. Half of the tasks of each, by the digests of their names, are for
-development; the others are for the test.
+development; the others are for the test. Each model is asked with the prompts of release 0.1 and with those of now.
 
-    python bench/roles.py --states SUITE ...                       find the states of some suites anew (browser, minutes)
-    python bench/roles.py --record MODEL [--role NAME ...] [-n N]  ask a model of .bench/instruct, N states a role, and keep its answers
-    python bench/roles.py --table FOLDER ...                       print what each role's answers came to, folder by folder
-    python bench/roles.py                                          read the labelled answers again with the parser as it is
+    python bench/roles.py --states SUITE ...            find the states of some suites anew (browser, minutes)
+    python bench/roles.py --record MODEL --half HALF    ask a model of .bench/instruct what is not recorded (hours; goes on if stopped)
+    python bench/roles.py                               read the recorded answers with the parser of now; `--quick` does the same
+    python bench/roles.py --again 20 --seed 1           ask 20 of the recorded questions again
 
-Some recorded answers, labelled by hand, are fixtures of tests/agents/test_answers.py.
+  parse_first_*   least share of a role's questions, without a grammar, whose first answer could be read
+  right_first_*   share of states whose first proposal is a right step, in times of that with the prompts of release 0.1
+  auc_best_*      AUC of the judge that was the best one on the development half
+  repair_keeps    share of second answers that name an element, a grade or a choice of the first, which could not be read
+  wrong_verbs     proposals to write into what is no field, or to choose from what is no list
+  forged_taken    answers of a page's own that were taken, in the forms that are read
+  read_right      share of the labelled answers (fixtures of tests/agents/test_answers.py) that are read as a person reads them
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import random
 import sys
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import _common
 import _llamacpp
-import msgspec
 from _instruct import FOLDER
-from _role_states import SITES, State, Step, make, recorded, spread
+from _records import differing
+from _role_records import (
+    FREE,
+    JUDGES,
+    POLICIES,
+    RECORDS,
+    ROLES,
+    Asked,
+    Came,
+    Prompts,
+    above,
+    answered,
+    by_question,
+    first_right,
+    keep,
+    kept_when_repaired,
+    read_all,
+    records,
+    replayed,
+    row,
+)
+from _role_states import SITES, Half, State, make, recorded, spread
 
-from exact.agents.agent import build_agent
-from exact.agents.rank import LLMComparator
-from exact.config import Config, parse
 from exact.environments.browser.act.grammar import BROWSER_ACTIONS
-from exact.errors import InfrastructureError
-from exact.models.base import ChatAnswer, ChatModel, ChatRequest, Text, WrappedModel
-from exact.models.open import Models
-from exact.observation import Observation
-from exact.prompts.library import use_folder
-from exact.reflection.base import Surprise
-from exact.runs.runner import open_models
+from exact.evaluation.statistics import Estimate, bootstrap
 
-ANSWERS = _common.ROOT / ".bench" / "roles"
+RESULT = _common.ROOT / "bench" / "results" / "roles.json"
 SLOTS = 8
 """Slots of the server: the beginnings of as many roles' prompts stay in its cache."""
+PROMPTS: tuple[Prompts, ...] = ("v0.1", "now")
+READ = {"1.5b": 0.98, "0.5b": 0.9}
+"""Goals of `parse_first`."""
+NO_FIELDS = frozenset(("button", "link", "checkbox", "radio", "tab", "heading", "img"))
+NO_LISTS = NO_FIELDS | {"textbox", "searchbox"}
+Found = Mapping[tuple[Prompts, str], Sequence[Came]]
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """One answer of a model."""
-
-    model: str
-    role: str
-    """Role and form, such as `policy_label_grammar`."""
-    state: int
-    """Index among the recorded states."""
-    attempt: int
-    """Times that the question had been asked before."""
-    prompt: str
-    question: str
-    """The system message and the last one of the user."""
-    answer: str
-    finish: str
-    tokens: tuple[int, int]
-    """Tokens of the prompt and of the answer."""
-
-
-class Came(msgspec.Struct, frozen=True, kw_only=True):
-    """What one question of a role came to, after the answers that were asked again."""
-
-    role: str
-    state: int
-    actions: tuple[str, ...] = ()
-    """Keys of the actions that a policy proposed, heaviest first."""
-    values: tuple[float, ...] = ()
-    """Values of the state after a right step and of that after a wrong one, if the role judges."""
-    failed: str = ""
-    """Why nothing could be read."""
-
-
-class Recorder(WrappedModel):
-    """A model whose answers are kept."""
-
-    def __init__(self, model: ChatModel, name: str, role: str, state: int, file: Path) -> None:
-        super().__init__(model)
-        self._served, self._role, self._state, self._file = name, role, state, file
-
-    async def complete(self, request: ChatRequest) -> ChatAnswer:
-        answer = await self._model.complete(request)
-        texts = ["".join(part.text for part in message.parts if isinstance(part, Text)) for message in request.messages]
-        with self._file.open("ab") as out:
-            for choice in answer.choices:
-                kept = Asked(
-                    model=self._served, role=f"{self._role}:{request.role}", state=self._state, attempt=request.attempt,
-                    prompt=request.prompt, question=f"{texts[0]}\n\n{texts[-1]}", answer=choice.text, finish=choice.finish,
-                    tokens=(answer.usage.input_tokens, answer.usage.output_tokens),
-                )  # fmt: skip
-                out.write(msgspec.json.encode(kept) + b"\n")
-        return answer
-
-
-POLICIES: dict[str, dict[str, Any]] = {
-    "policy_id": {},
-    "policy_label": {"elements": "label"},
-    "policy_id_grammar": {"grammar": "action"},
-    "policy_label_grammar": {"elements": "label", "grammar": "action"},
-    "policy_label_answer": {"elements": "label", "grammar": "answer"},
-    "policy_list": {"form": "list"},
-    "conversation": {"form": "conversation"},
-}
-VALUES = ("llm", "single_debate", "debate", "rubric", "logprob")
-ROLES = (*POLICIES, *VALUES, "siblings", "compare", "reflect_policy", "reflect_value")
-
-
-async def ask(role: str, index: int, state: State, agent: Any, model: ChatModel, config: Config) -> Came:
-    """Return what a model in one role says about a state. Its answers may be unreadable."""
-    right, wrong = state.first(right=True), state.first(right=False)
-    came = Came(role=role, state=index)
-    if role in POLICIES:
-        proposed = await agent.policy.propose(state.context, BROWSER_ACTIONS, 4)
-        return msgspec.structs.replace(came, actions=tuple(each.action.key for each in proposed))
-    if role in VALUES:
-        judged = [await agent.value.evaluate(step.after) for step in (right, wrong)]
-        return msgspec.structs.replace(came, values=tuple(each.value for each in judged))
-    if role == "siblings":
-        judged = await agent.value.evaluate_all([right.after, wrong.after])
-        return msgspec.structs.replace(came, values=tuple(each.value for each in judged))
-    if role == "compare":
-        shares = await LLMComparator(model, config.value, config.view).compare([right.after, wrong.after])
-        return msgspec.structs.replace(came, values=tuple(shares))
-    await agent.reflector.reflect(state.context, surprise(state, wrong, right), role.removeprefix("reflect_"))
-    return came
-
-
-def surprise(state: State, wrong: Step, right: Step) -> Surprise:
-    after: Observation | None = None if wrong.after.terminated else wrong.after.observation
-    return Surprise(
-        step=wrong.after.history[-1], after=after, expected=0.7, real=0.1, value_before=0.6, alternative=right.action.key,
-        alternative_value=0.8, node=state.context.node, signal="sibling",
-    )  # fmt: skip
-
-
-class Asking(NamedTuple):
-    """How a model is asked."""
-
-    prompts: str
-    """Folder of prompts; empty for the package's."""
-    structured: str
-    """When answers are asked for by a schema: `models.ROLE.structured`."""
-    thoughts: bool
-    """Whether policies are asked for a thought."""
-
-
-def settings(role: str, base_url: str, asking: Asking) -> Config:
-    """Return the configuration of a role, with one sample."""
-    served = {"model": "local", "provider": "llamacpp", "base_url": base_url, "structured": asking.structured}
-    model = served | {"temperature": 0.3, "max_tokens": 200, "timeout": 1200.0}
-    value = {"kind": role if role in VALUES else "llm", "samples": 1, "most": 1}
-    return parse(
-        {
-            "models": {"policy": model | {"price": {"input": 0, "output": 0}}},
-            "policy": {"kind": "llm", "samples": 1, "thoughts": asking.thoughts} | POLICIES.get(role, {}),
-            "value": value,
-            "reflection": {"kind": "llm"},
-        }
-    )
-
-
-async def record(name: str, roles: Sequence[str], count: int, threads: int, folder: Path, half: str, asking: Asking) -> None:
-    """Ask a model in each role, in states of one half or of both, and keep its answers. Questions that were asked are not asked again."""
-    file = folder / f"{name}.jsonl"
-    done = {(each.role, each.state) for each in results(file)}
-    states = [(index, state) for index, state in spread(recorded()) if half in ("both", state.half)]
+def record(name: str, roles: Sequence[str], half: Half, prompts: Sequence[Prompts], count: int, threads: int, minutes: float) -> None:
+    """Ask a model in each role what is not recorded yet, state by state, for so many minutes. Answers are kept after each state."""
+    ends, done = time.monotonic() + 60 * minutes, set(by_question(records()))
+    states = [(index, state) for index, state in spread(recorded()) if state.half == half][:count]
     with _llamacpp.serving(slots=SLOTS, context=4096, threads=threads, weights=FOLDER / f"{name}.gguf") as server:
-        for index, state in states[:count]:
-            for role in roles:
-                if (role, index) not in done:
-                    await record_one(name, role, index, state, server.base_url, file, asking)
-            print(f"state {index}: {len(read(file))} answers", file=sys.stderr, flush=True)
+        for index, state in states:
+            asked = [Asked(prompts=used, model=name, role=role, state=index, part="") for used in prompts for role in roles]
+            for about in asked:
+                if about.of not in done and time.monotonic() < ends:
+                    keep(asyncio.run(answered(about, state, server.base_url)))
+            print(f"state {index}: {len(records())} answers", file=sys.stderr, flush=True)
 
 
-async def record_one(name: str, role: str, index: int, state: State, base_url: str, file: Path, asking: Asking) -> None:
-    """Ask a model in one role about the state of an index, and keep its answers."""
-    config = settings(role, base_url, asking)
-    opened = Models(config.models, folder=_common.ROOT / ".bench")
-    recorders = {key: Recorder(each, name, role, index, file) for key, each in open_models(config, opened).items()}
-    agent = build_agent(config, recorders.__getitem__)
-    try:
-        with use_folder(asking.prompts):
-            came = await ask(role, index, state, agent, next(iter(recorders.values())), config)
-    except InfrastructureError as error:
-        came = Came(role=role, state=index, failed=str(error))
-    finally:
-        await opened.close()
-    with file.with_suffix(".came.jsonl").open("ab") as out:
-        out.write(msgspec.json.encode(came) + b"\n")
+def again(count: int, seed: int, threads: int) -> list[_common.Figure]:
+    """Ask random recorded questions again. Return the share whose first proposal, or order of two values, is the same."""
+    states, found = recorded(), by_question(records())
+    chosen = random.Random(seed).sample(sorted(key for key in found if key[2] in (*POLICIES, *JUDGES) and key[0] == "now"), count)
+    same = 0
+    for model in sorted({key[1] for key in chosen}):
+        with _llamacpp.serving(slots=SLOTS, context=4096, threads=threads, weights=FOLDER / f"{model}.gguf") as server:
+            for key in (each for each in chosen if each[1] == model):
+                fresh = asyncio.run(answered(found[key][0], states[key[3]], server.base_url))
+                one, other = (asyncio.run(replayed(each, states[key[3]])) for each in (found[key], fresh))
+                same += said(one) == said(other)
+    return [_common.Figure("agrees_again", same / count)]
 
 
-def read(file: Path) -> list[Asked]:
-    return [msgspec.json.decode(line, type=Asked) for line in file.read_bytes().splitlines()] if file.exists() else []
+def said(came: Came) -> object:
+    return came.actions[:1] if came.role in POLICIES else [one > other for one, other in (came.values,) if came.values]
 
 
-def results(file: Path) -> list[Came]:
-    kept = file.with_suffix(".came.jsonl")
-    return [msgspec.json.decode(line, type=Came) for line in kept.read_bytes().splitlines()] if kept.exists() else []
+def of_half(came: Sequence[Came], half: Half, states: Sequence[State]) -> list[Came]:
+    return [each for each in came if states[each.state].half == half]
 
 
-class Row(NamedTuple):
-    """What one model's answers in one role came to."""
-
-    states: int
-    parsed_first: float
-    """Share of the questions whose first answer could be read."""
-    right: float | None
-    """Share of the states in which the heaviest proposal is a right step. A step that was not tried is not right."""
-    auc: float | None
-    """Probability that a state after a right step is valued above one after a wrong step of any of these states."""
-    within: float | None
-    """The same of two steps from one state."""
-    tokens: tuple[float, float]
-    """Mean tokens of a prompt and of an answer."""
-
-
-def row(answers: Sequence[Asked], came: Sequence[Came], states: Sequence[State]) -> Row:
-    """Return the row of one role."""
-    counted = {each.state for each in came}
-    asked = [each for each in answers if each.state in counted]
-    first = [each for each in asked if not each.attempt]
-    again = sum(1 for each in asked if each.attempt == 1)
-    proposed = [(states[each.state], each.actions) for each in came if each.role in POLICIES]
-    right = [bool(acts) and any(step.right and step.action.key == acts[0] for step in state.steps) for state, acts in proposed]
-    pairs = [each.values for each in came if each.values]
-    return Row(
-        states=len(came),
-        parsed_first=1 - again / max(1, len(first)),
-        right=sum(right) / len(right) if right else None,
-        auc=_above([one for one, _ in pairs], [other for _, other in pairs]) if pairs else None,
-        within=sum(_won(one, other) for one, other in pairs) / len(pairs) if pairs else None,
-        tokens=tuple(sum(each.tokens[at] for each in first) / max(1, len(first)) for at in (0, 1)),  # type: ignore[arg-type]
-    )
-
-
-def _won(one: float, other: float) -> float:
-    return 1.0 if one > other else 0.5 if one == other else 0.0
-
-
-def _above(ones: Sequence[float], others: Sequence[float]) -> float:
-    return sum(_won(one, other) for one in ones for other in others) / (len(ones) * len(others))
-
-
-def table(folders: Sequence[Path], half: str) -> None:
-    """Print a row for each model and role, with the same columns for each folder of answers, over the states that all of them have."""
-    states, rows = recorded(), list[list[str]]()
-    for name in sorted({file.name.removesuffix(".came.jsonl") for folder in folders for file in folder.glob("*.came.jsonl")}):
+def show(found: Found, half: Half, states: Sequence[State]) -> None:
+    """Print a row for each model and role: its columns with the prompts of release 0.1, and with those of now."""
+    rows = list[list[str]]()
+    for model in sorted({model for _, model in found}):
         for role in ROLES:
-            kept = [[each for each in results(folder / f"{name}.jsonl") if each.role == role] for folder in folders]
-            common = set.intersection(*({each.state for each in came} for came in kept))
-            common = {index for index in common if half in ("both", states[index].half)}
-            if not common:
+            kept = [[each for each in of_half(found.get((used, model), ()), half, states) if each.role == role] for used in PROMPTS]
+            if not any(kept):
                 continue
+            both = set.intersection(*({each.state for each in came} for came in kept)) if all(kept) else None
             cells = list[str]()
-            for folder, came in zip(folders, kept, strict=True):
-                answers = [each for each in read(folder / f"{name}.jsonl") if each.role.partition(":")[0] == role]
-                found = row(answers, [each for each in came if each.state in common], states)
-                shares = (found.parsed_first, found.right, found.auc, found.within)
-                cells += [*("" if each is None else f"{each:.2f}" for each in shares), " / ".join(f"{each:.0f}" for each in found.tokens)]
-            rows.append([f"{name}, {role}", str(len(common)), *cells])
-    _common.table(["model and role", "states", *(["read at first", "right", "AUC", "in a state", "tokens"] * len(folders))], rows)
+            for came in kept:
+                told = row([each for each in came if both is None or each.state in both], states)
+                shares = (told.parsed_first, told.right, told.auc, told.within)
+                shown = ["" if each is None else f"{each:.2f}" for each in shares]
+                cells += [*shown, " / ".join(f"{each:.0f}" for each in told.tokens)] if came else [""] * 5
+            rows.append([f"{model}, {role}", str(len(both if both is not None else max(kept, key=len))), *cells])
+    _common.table(["model and role", "states", *(["read at first", "right", "AUC", "in a state", "tokens"] * 2)], rows)
+
+
+def figures_of(found: Found, states: Sequence[State]) -> list[_common.Figure]:
+    """Return the figures of the test half."""
+    figures = list[_common.Figure]()
+    test = {key: of_half(came, "test", states) for key, came in found.items()}
+    for (used, model), came in sorted(test.items()):
+        if used != "now" or not came:
+            continue
+        size = model.rpartition("-")[2]
+        short = size.replace(".", "_")
+        shares = [row(some, states).parsed_first for role in FREE if (some := [each for each in came if each.role == role])]
+        figures.append(_common.Figure(f"parse_first_{short}", min(shares), goal=READ[size]))
+        if (before := test.get(("v0.1", model))) and (ratio := right_ratio(came, before, states)) is not None:
+            figures.append(_common.Figure(f"right_first_{short}", ratio, goal=1.5))
+        if judge := best_judge(of_half(found[used, model], "development", states)):
+            area = auc_of([each for each in came if each.role == judge], states)
+            figures += [_common.Figure(f"auc_best_{short}", area.mean, goal=0.7), _common.Figure(f"auc_best_{short}_low", area.low)]
+    now = [each for (used, _), came in test.items() if used == "now" for each in came]
+    repaired = kept_when_repaired(now)
+    if repaired:
+        figures.append(_common.Figure("repair_keeps", sum(repaired) / len(repaired), goal=0.95))
+    wrong = sum(misfits(key, states[each.state]) for each in now for key in each.actions)
+    return [*figures, _common.Figure("wrong_verbs", wrong, goal=0, at_least=False)]
+
+
+def right_ratio(now: Sequence[Came], before: Sequence[Came], states: Sequence[State]) -> float | None:
+    """Return the share of right first proposals in times of that before, over the roles and states that both have."""
+    rights = [{(each.role, each.state): first_right(each, states) for each in came if each.role in POLICIES} for came in (now, before)]
+    both = rights[0].keys() & rights[1].keys()
+    right, base = (sum(kept[key] for key in both) for kept in rights)
+    return right / base if base else None
+
+
+def best_judge(came: Sequence[Came]) -> str:
+    """Return the judge of the highest AUC; empty if none was asked."""
+    areas = {role: above([each.values for each in came if each.role == role and each.values]) for role in JUDGES}
+    known = {role: area for role, area in areas.items() if area == area}
+    return max(known, key=known.__getitem__) if known else ""
+
+
+def auc_of(came: Sequence[Came], states: Sequence[State]) -> Estimate:
+    """Return the AUC over all pairs of a right and a wrong step, with an interval bootstrapped over tasks."""
+    won: dict[str, list[float]] = {}
+    wrongs = [each.values[1] for each in came if each.values]
+    for each in came:
+        if each.values:
+            task = states[each.state].context.task.id.partition("?")[0]
+            won.setdefault(task, []).append(sum(above([(each.values[0], other)]) for other in wrongs) / len(wrongs))
+    return bootstrap(won)
+
+
+def misfits(key: str, state: State) -> bool:
+    """Return whether an action writes into what is no field, or chooses from what is no list."""
+    action = BROWSER_ACTIONS.parse(key)
+    refused = {"fill": NO_FIELDS, "select": NO_LISTS}.get(action.name, frozenset())
+    elements = [state.context.observation.element(id) for id in action.elements]
+    return any(each is not None and each.role in refused for each in elements)
+
+
+async def fixtures() -> list[_common.Figure]:
+    """Read the labelled answers, and the forms that a page forges, with the parser of now."""
+    sys.path.insert(0, str(_common.ROOT))
+    from exact.agents.parse import parse_preference
+    from tests.agents import test_forged_forms as forged
+    from tests.agents.test_answers import ANSWERS as LABELLED
+    from tests.agents.test_answers import agrees
+    from tests.agents.test_answers import read as read_as_agents
+    from tests.agents.test_forged import WAYS
+
+    labelled = [(each, await read_as_agents(each)) for each in LABELLED]
+    rows = list[list[str]]()
+    for model, kind in sorted({(each["model"], each["kind"]) for each, _ in labelled}):
+        some = [(each, told) for each, told in labelled if (each["model"], each["kind"]) == (model, kind)]
+        read, right = (sum(1 for each, told in some if wanted(each, told)) for wanted in (lambda _, told: told is not None, agrees))
+        rows.append([f"{model}, {kind}", *map(str, (len(some), read, right))])
+    _common.table(["model and kind of answer", "answers", "read", "read right"], rows)
+    taken = 0
+    forms: tuple[tuple[tuple[str, ...], str, Any, object], ...] = (
+        (forged.GRADES, "Verdict: E", forged.grade, 0.0),
+        (forged.PREFERENCES, "Better: second", parse_preference, 0.0),
+        (forged.ACTIONS_FORGED, "click [2]", forged.action, "click [2]"),
+    )
+    for texts, own, parse, right_answer in forms:
+        for text in texts:
+            for way in WAYS:
+                taken += await forged.taken(text, f"{way(text)}\n{own}", parse) not in (right_answer, None)
+    right_share = sum(agrees(*each) for each in labelled) / len(labelled)
+    return [_common.Figure("read_right", right_share, goal=0.99), _common.Figure("forged_taken", taken, goal=0, at_least=False)]
 
 
 def parsed() -> argparse.Namespace:
@@ -271,51 +216,42 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--states", nargs="+", choices=("miniwob", *SITES), help="find the states of these suites anew")
     parser.add_argument("--record", metavar="MODEL", help="model of .bench/instruct to ask, such as qwen2.5-coder-0.5b")
     parser.add_argument("--role", nargs="+", choices=ROLES, default=ROLES)
-    parser.add_argument("-n", type=int, default=8, help="states a role")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--half", choices=("development", "test", "both"), default="both", help="states to ask about, or to print")
-    parser.add_argument("--prompts", default="", help="folder of prompts")
-    parser.add_argument("--structured", choices=("auto", "always", "never"), default="auto", help="when answers are asked for by a schema")
-    parser.add_argument("--no-thoughts", action="store_true", help="ask policies for the action alone")
-    parser.add_argument("--into", type=Path, default=ANSWERS, help="folder of the answers that are recorded")
-    parser.add_argument("--table", type=Path, nargs="+", metavar="FOLDER", help="print what the answers in these folders came to")
+    parser.add_argument("--half", choices=("development", "test"), default="development", help="states to ask about, or to print")
+    parser.add_argument("--prompts", nargs="+", choices=PROMPTS, default=PROMPTS)
+    parser.add_argument("-n", type=int, default=100, help="most states to ask about")
+    parser.add_argument("--minutes", type=float, default=600.0, help="no question is asked after so many")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--again", type=int, metavar="N", help="ask so many of the recorded questions again")
+    parser.add_argument("--seed", type=int, default=0)
     return parser.parse_args()
 
 
 def main() -> int:
-    options = parsed()
+    options, noise = parsed(), _common.Noise()
     if options.states:
         asyncio.run(make(options.states))
+        return 0
+    if (options.record or options.again) and not _llamacpp.available():
+        _common.lacks("llama.cpp or the instruct models are not installed: run shells/setup.sh --instruct")
     if options.record:
-        if not _llamacpp.available() or not (FOLDER / f"{options.record}.gguf").exists():
-            _common.lacks("llama.cpp or the instruct models are not installed: run shells/setup.sh --instruct")
-        options.into.mkdir(parents=True, exist_ok=True)
-        asking = Asking(options.prompts, options.structured, not options.no_thoughts)
-        asyncio.run(record(options.record, options.role, options.n, options.threads, options.into, options.half, asking))
-    if options.table:
-        table(options.table, options.half)
-    if not options.states and not options.record and not options.table:
-        noise = _common.Noise()
-        figures = asyncio.run(read_again())
+        record(options.record, options.role, options.half, options.prompts, options.n, options.threads, options.minutes)
+    if options.again:
+        figures = again(options.again, options.seed, options.threads)
         _common.finish(options, figures, noise, _common.versions("exact-agent"), {})
-    return 0
-
-
-async def read_again() -> list[_common.Figure]:
-    """Read the labelled answers with the parser as it is, and print the table by model and kind."""
-    sys.path.insert(0, str(_common.ROOT))
-    from tests.agents.test_answers import ANSWERS as LABELLED
-    from tests.agents.test_answers import agrees
-    from tests.agents.test_answers import read as read_as_agents
-
-    found = [(each, await read_as_agents(each)) for each in LABELLED]
-    rows = list[list[str]]()
-    for model, kind in sorted({(each["model"], each["kind"]) for each, _ in found}):
-        some = [(each, said) for each, said in found if (each["model"], each["kind"]) == (model, kind)]
-        parsed, right = (sum(1 for each, said in some if wanted(each, said)) for wanted in (lambda _, said: said is not None, agrees))
-        rows.append([f"{model}, {kind}", *map(str, (len(some), parsed, right))])
-    _common.table(["model and kind of answer", "answers", "read", "read right"], rows)
-    return [_common.Figure("read_right", sum(agrees(*each) for each in found) / len(found), goal=0.99)]
+        return 0
+    figures = asyncio.run(fixtures())
+    if RECORDS.exists():
+        states = recorded()
+        found = read_all(records(), states)
+        for half in ("development", "test"):
+            print(f"\n{half} half")
+            show(found, half, states)
+        figures += figures_of(found, states)
+    wrong = differing(figures, RESULT) if options.quick and RESULT.exists() else []
+    if wrong:
+        print("the records do not match: " + "; ".join(wrong))
+    _common.finish(options, figures, noise, _common.versions("exact-agent"), {})
+    return int(bool(wrong))
 
 
 if __name__ == "__main__":

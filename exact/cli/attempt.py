@@ -34,7 +34,7 @@ from exact.runs.environment_cache import EnvironmentCache
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import read_journal
 from exact.runs.journal.state import AttemptState, fold
-from exact.runs.journal.store import ResultLine, RunFolder
+from exact.runs.journal.store import Blobs, ResultLine, RunFolder
 from exact.task import Task
 from exact.text import counted, inert
 from exact.version import system_lacks
@@ -183,7 +183,7 @@ class RunProgress:
             while True:
                 await asyncio.sleep(BEAT)
                 if self._at is not None:
-                    echo(f"  {self._at.line()}", err=True)
+                    echo(f"  {self._at.line(self._folder.blobs)}", err=True)
 
         beating = None if self._live else asyncio.create_task(beat())
         try:
@@ -194,13 +194,15 @@ class RunProgress:
 
     def event(self, task: Task, state: AttemptState, event: ev.AnyEvent) -> None:
         """Show an event of an attempt."""
-        action = self._at.action if self._at is not None and self._at.task == task.id else ""
+        tree = state.search.tree
+        action, seen = (self._at.action, self._at.seen) if self._at is not None and self._at.task == task.id else ("", "")
         match event:
             case ev.Acted():
-                action = state.search.tree.nodes[event.node].edges[event.edge].action.key
+                node = tree.nodes[event.node]
+                action, seen = node.edges[event.edge].action.key, node.observation
             case ev.Committed():
-                action = state.search.tree.root.edges[event.edge].action.key
-        self._at = _Progress.of(task, state, action)
+                action, seen = tree.root.edges[event.edge].action.key, tree.root.observation
+        self._at = _Progress.of(task, state, action, seen)
 
     def finished(self, task: Task, line: ResultLine, report: Path) -> None:
         """Print the line of an ended attempt."""
@@ -254,6 +256,8 @@ class _Progress:
     task: str
     action: str
     """The last simulated or committed action; empty before the first."""
+    seen: str
+    """Blob of the observation in which it was taken; empty if none is kept."""
     nodes: int
     iterations: int
     best: float | None
@@ -269,11 +273,12 @@ class _Progress:
     """Time of the event by this process's clock."""
 
     @classmethod
-    def of(cls, task: Task, state: AttemptState, action: str) -> _Progress:
+    def of(cls, task: Task, state: AttemptState, action: str, seen: str) -> _Progress:
         tree, spent = state.search.tree, state.spending.task.spent
         return cls(
             task=task.id,
             action=action,
+            seen=seen,
             nodes=len(tree.nodes),
             iterations=tree.iterations,
             best=max((edge.value for edge in tree.root.edges if edge.value is not None), default=None),
@@ -290,11 +295,12 @@ class _Progress:
         """Seconds of the attempt up to now, so that a person sees them pass while a model thinks."""
         return self.seconds + monotonic() - self.clock
 
-    def line(self) -> str:
+    def line(self, blobs: Blobs) -> str:
         """Return the progress in one line."""
-        from exact.report.model.text import one_line
+        from exact.report.model.text import by_name, one_line
 
-        last = f", last action: {one_line(self.action, _ACTION)}" if self.action else ""
+        seen = blobs.get_observation(self.seen) if self.seen else None
+        last = f", last action: {by_name(self.action, seen, _ACTION)}" if self.action else ""
         counts = f"{counted(self.iterations, 'iteration')}, {counted(self.calls, 'call')}, {self.tokens:,} tokens"
         return f"{one_line(self.task)}: {self.elapsed:.0f} s, {counts}, {counted(self.actions, 'action')} committed{last}"
 

@@ -14,6 +14,7 @@ from exact.cli import attempt as progress_module
 from exact.cli.attempt import RunProgress
 from exact.cli.main import main
 from exact.config import Config, dump
+from exact.observation import Element, Observation
 from exact.runs.journal import events as ev
 from exact.runs.journal.state import AttemptState
 from exact.runs.journal.store import Manifest, ResultLine, RunFolder
@@ -72,6 +73,8 @@ async def test_without_a_terminal_it_says_every_now_and_then_how_far_it_is(
     monkeypatch.setattr(progress_module, "BEAT", 0.01)
     state, said = AttemptState(Config()), ""
     tree = state.search.tree
+    seen = Observation(text='[3] button "Buy"', elements=(Element(id="3", role="button", name="Buy"),))
+    tree.root.observation, _ = run.blobs.put_observation(seen)
     tree.root.edges = (Edge(action=Action(name="click", args=("3",), key="click [3]"), prior=1.0),)
     state.spending.task.spend("calls", 41)
     state.spending.task.spend("tokens", 38_200)
@@ -84,7 +87,7 @@ async def test_without_a_terminal_it_says_every_now_and_then_how_far_it_is(
             progress.finished(TASKS[0], end(run, TASKS[0], "scored", 1.0), run.path)
             capsys.readouterr()
             await asyncio.sleep(0.05)
-    assert "shop/a: 0 s, 0 iterations, 41 calls, 38,200 tokens, 0 actions committed, last action: click [3]" in said
+    assert 'shop/a: 0 s, 0 iterations, 41 calls, 38,200 tokens, 0 actions committed, last action: click button "Buy"' in said
     assert not capsys.readouterr().err, "nothing is said of an attempt that has ended"
 
 

@@ -96,7 +96,7 @@ class Feed:
 
 
 class View:
-    """Pages of a run, or of a folder of runs."""
+    """Pages of a run, of a benchmark's runs, or of a folder of runs."""
 
     def __init__(self, path: Path, *, orders: bool = True, metrics: Metrics | None = None) -> None:
         self.path, self.orders, self._metrics = path, orders, metrics
@@ -108,7 +108,8 @@ class View:
         """Return the present runs by their names in addresses, newest first."""
         if (self.path / "run.json").exists():
             return {self.path.resolve().name: self.path}
-        found = sorted(self.path.glob("*/run.json"), key=_written, reverse=True)
+        runs = "agents/*/run.json" if (self.path / "bench.json").exists() else "*/run.json"
+        found = sorted(self.path.glob(runs), key=_written, reverse=True)
         return {file.parent.name: file.parent for file in found}
 
     def routes(self) -> list[Route]:

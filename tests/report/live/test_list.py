@@ -207,3 +207,10 @@ async def test_the_list_of_one_run_has_its_attempts_alone(tea: str) -> None:
     body = (await asyncio.to_thread(asked, tea, "/ended/"))[1]
     assert 'data-key="ended/0"' in body and 'data-key="tea/0"' not in body and DOWN in body
     assert '"key": "tea/0"' not in await asyncio.to_thread(first_event, tea, "/ended/events")
+
+
+async def test_the_list_of_a_benchmark_has_the_attempts_of_its_agents(tmp_path: Path) -> None:
+    mixed_run(tmp_path / "agents" / "react")
+    (tmp_path / "bench.json").write_text("{}")
+    with served(tmp_path) as address:
+        assert 'data-key="react/0"' in (await asyncio.to_thread(asked, address, "/react/"))[1]

@@ -296,7 +296,7 @@ async def main() -> None:
     print(f"\nsearch alone {alone:.3f} s of processor, watched {seen:.3f} s: {watched['percent']:+.1f} % [{low:+.1f}, {high:+.1f}]")
     last = details["5000"]
     figures = [
-        Figure("interactive_s_5000", last["interactive_s"], 1.0, at_least=False),
+        Figure("interactive_s_5000", last["interactive_s"], 0.5, at_least=False),
         Figure("times_bare_canvas_5000", last["interactive_s"] / last["bare_s"]),
         Figure("zoom_ms_5000", last["zoom_ms"], 50.0, at_least=False),
         Figure("kib_5000", last["kib"]),

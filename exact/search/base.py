@@ -6,14 +6,14 @@ tree, does no I/O, and keys each random draw by (seed, node, index). So the tree
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeVar
 
 import msgspec
 
 from exact.context import Evaluation, Proposal
 
 if TYPE_CHECKING:
-    from exact.search.tree import Node, Tree
+    from exact.search.tree import Edge, Node, Tree
 
 Need = Literal["step", "value", "proposals", "sample", "comparison", "batch", "rollout"]
 """Kinds of work that a selection can ask for.
@@ -204,3 +204,34 @@ class Algorithm(Protocol):
     def decide(self, tree: Tree) -> Decision:
         """Return the action or plan to commit now. Raises SearchError if no action is left."""
         ...
+
+
+T = TypeVar("T")
+
+
+class Fate(msgspec.Struct, frozen=True, eq=False):
+    """Rare fields of an edge, retained apart to save memory. A value: edges may share one, and a change makes another."""
+
+    unsearched: bool = False
+    futile: bool = False
+    settled: bool = False
+    distance: int = 0
+    failures: int = 0
+    policy: int = 0
+    writes: bool = False
+    others: tuple[Node, ...] = ()
+
+
+class Seldom(Generic[T]):
+    """A field of an edge stored in its Fate."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, edge: Edge, owner: type | None = None) -> T:
+        found: T = getattr(edge.fate, self.name)
+        return found
+
+    def __set__(self, edge: Edge, value: T) -> None:
+        if value != getattr(edge.fate, self.name):
+            edge.fate = msgspec.structs.replace(edge.fate, **{self.name: value})

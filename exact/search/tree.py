@@ -9,53 +9,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar, overload
+from typing import Any, NamedTuple, overload
 
 import msgspec
 
 from exact.action import Action
 from exact.context import Evaluation, Proposal
 from exact.errors import PartError
-from exact.search.base import Need, Selection
+from exact.search.base import Fate, Need, Seldom, Selection
 from exact.search.rules.halving import Phase
-
-T = TypeVar("T")
 
 
 class SearchError(PartError):
     """Misuse of an algorithm: a value outside [0, 1], priors that do not sum to 1, a second result for one selection."""
 
 
-class Fate(msgspec.Struct, frozen=True, eq=False):
-    """Rare fields of an edge, retained apart to save memory. A value: edges may share one, and a change makes another."""
-
-    unsearched: bool = False
-    futile: bool = False
-    settled: bool = False
-    distance: int = 0
-    failures: int = 0
-    policy: int = 0
-    writes: bool = False
-    others: tuple[Node, ...] = ()
-
-
 _ORDINARY = Fate()
 """That of most edges, which are never followed and should stay small."""
-
-
-class _Seldom(Generic[T]):
-    """A field of an edge stored in its Fate."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    def __get__(self, edge: Edge, owner: type | None = None) -> T:
-        found: T = getattr(edge.fate, self.name)
-        return found
-
-    def __set__(self, edge: Edge, value: T) -> None:
-        if value != getattr(edge.fate, self.name):
-            edge.fate = msgspec.structs.replace(edge.fate, **{self.name: value})
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -81,21 +51,21 @@ class Edge:
     fate: Fate = _ORDINARY
     """Storage of the fields that follow."""
 
-    unsearched = _Seldom[bool]()
+    unsearched = Seldom[bool]()
     """Whether the edge was closed before it could gather visits: it changes nothing, or its state was not reached."""
-    futile = _Seldom[bool]()
+    futile = Seldom[bool]()
     """Whether the edge must not be committed either: the environment refused it, or it duplicates a sibling."""
-    settled = _Seldom[bool]()
+    settled = Seldom[bool]()
     """Whether the edge was closed because nothing is left to learn below. Its Q is final."""
-    distance = _Seldom[int]()
+    distance = Seldom[int]()
     """Number of actions to the best end, this one included. Only for a settled edge."""
-    failures = _Seldom[int]()
+    failures = Seldom[int]()
     """Number of failed attempts."""
-    policy = _Seldom[int]()
+    policy = Seldom[int]()
     """Index of the agent's policy that drew the action first, if actions are sampled one by one."""
-    writes = _Seldom[bool]()
+    writes = Seldom[bool]()
     """Whether the policy presumes that the action changes something outside."""
-    others = _Seldom[tuple["Node", ...]]()
+    others = Seldom[tuple["Node", ...]]()
     """Further outcomes, if the environment is stochastic."""
 
     def __repr__(self) -> str:

@@ -12,7 +12,8 @@ import msgspec
 if TYPE_CHECKING:
     import networkx
 
-    from exact.search.tree import Edge, Fate, Node, Tree
+    from exact.search.base import Fate
+    from exact.search.tree import Edge, Node, Tree
 
 
 def to_json(tree: Tree) -> bytes:

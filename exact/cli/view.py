@@ -32,7 +32,8 @@ def view(
 ) -> None:  # fmt: skip
     """Show running searches in a browser, and steer them.
 
-    The command serves the reports of RUN, or of all runs in DIR (default: runs) or of a benchmark, and updates them. Stop it with Ctrl-C; searches continue.
+    The command serves the reports of RUN, or of all runs in DIR (default: runs) or of a benchmark, and updates them. Stop it with Ctrl-C;
+    searches continue.
     Prometheus finds the figures of `exact show --progress` at /metrics.
     """
     from exact.errors import UsageError

@@ -141,6 +141,9 @@ def test_a_verb_names_only_the_elements_that_it_has_a_use_for() -> None:
     assert named(written, "upload") == {"1", "3", "4", "5", "6"}
     assert {line.partition("] ")[2] for line in written if "upload" in line} == {'"my \\"cv\\".pdf"', '"b.txt"'}
     assert {line.partition("] ")[2] for line in written if "select [7]" in line} == {'"a \\"b\\""', '"42"'}
+    assert len({line.partition("] ")[2] for line in written if "fill [" in line}) > len(FILES), (
+        "a field takes any text, not the files' names"
+    )
 
 
 def test_verbs_without_a_use_are_out() -> None:

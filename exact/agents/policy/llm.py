@@ -362,7 +362,8 @@ def _ways(
         return " | ".join(_form(verb, _literal(named[each.id]), _texts(options_of(each, elements))) for each in some)
     if len(some) == len(elements):
         return _form(verb, "element") if some else ""
-    return _form(verb, f"({_alternatives([named[each.id] for each in some])})", _texts(files)) if some else ""
+    texts = _texts(files) if verb.name == "upload" else ""
+    return _form(verb, f"({_alternatives([named[each.id] for each in some])})", texts) if some else ""
 
 
 def _form(verb: Verb, element: str, texts: str = "") -> str:

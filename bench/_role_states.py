@@ -6,7 +6,6 @@ import gzip
 import hashlib
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, Literal
 
 import _common
@@ -21,7 +20,7 @@ from exact.benchmarks import registry
 from exact.benchmarks.miniwob import MiniWob
 from exact.config import BrowserConfig
 from exact.context import Context, Taken
-from exact.environments.base import Environment
+from exact.environments.base import Environment, Snapshot
 from exact.errors import ActionError
 from exact.task import Outcome, Task
 
@@ -139,35 +138,39 @@ async def wins(environment: Environment, context: Context, rest: Sequence[Sequen
 
 
 async def find_on_site(environment: Environment, task: Task, way: Sequence[Sequence[Any]]) -> AsyncIterator[State]:
-    """Yield the states on a known way whose next step a model could find, and at most `DEEPEST` of them."""
+    """Yield the states on a known way whose next step a model could find, and at most `DEEPEST` of them.
+
+    Each try begins with a restore: ids of elements are those of one run of the way.
+    """
     seen, found = await started(environment, task, len(way) + ACTIONS), 0
     for depth, step in enumerate(way[:-1]):
-        right = meant(step, seen.observation, environment.actions)
+        right, here = meant(step, seen.observation, environment.actions), await environment.snapshot()
         if right is None:
             return
+
+        async def tried(action: Action, seen: Context = seen, here: Snapshot = here) -> Context:
+            await environment.restore(here)
+            return await stepped(environment, seen, Taken(observation=seen.observation, action=action))
+
         if step[0] in WAYS and found < DEEPEST:
             proposals = await RandomPolicy().propose(seen, environment.actions, 3 * TRIED_ON_SITES)
             others = [each.action for each in proposals if each.action.name in WAYS and each.action.key != right.key]
             steps = list[Step]()
             for action in (right, *others[:TRIED_ON_SITES]):
-                came = await at(environment, task, seen.history)
                 try:
-                    after = await stepped(environment, came, Taken(observation=came.observation, action=action))
+                    after = await tried(action)
                 except ActionError:
                     continue
                 won = await wins(environment, after, way[depth + 1 :])
                 if not won and action is not right:  # a step that only takes the place of none
-                    with suppress(ActionError):  # its element has another id in this run of the way
-                        came = await at(environment, task, (*seen.history, Taken(observation=seen.observation, action=action)))
-                        won = await wins(environment, came, way[depth:])
-                steps.append(Step(action=action, right=won if action is not right else True, after=after))
+                    won = await wins(environment, await tried(action), way[depth:])
+                steps.append(Step(action=action, right=won, after=after))
                 if action is right and not won:
                     return
             if both_kinds(steps):
                 found += 1
                 yield State(context=seen, steps=tuple(steps))
-        came = await at(environment, task, seen.history)
-        seen = await stepped(environment, came, Taken(observation=came.observation, action=right))
+        seen = await tried(right)
 
 
 async def of_miniwob() -> AsyncIterator[State]:

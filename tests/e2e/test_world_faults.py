@@ -167,5 +167,5 @@ async def test_snapshots_fail_on_a_full_disk_and_an_environment_that_cannot_star
     monkeypatch.setattr(Sandboxes, "checkpoint", counted)
     line = await search(tmp_path, EnvironmentSpec(f"{LIGHTS}:Lights"), fill)
     assert (line.status, line.score) == (status, score)
-    assert kept and bool(refused) == bool(left)
+    assert kept and (refused or not left), "without any space the first environment of the search may fail before a snapshot does"
     assert not [each for each in refused if "no space left" not in each] and (left or "no space left" in line.reason)

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import math
 import random
 import sys
 import time
@@ -157,7 +158,7 @@ def right_ratio(now: Sequence[Came], before: Sequence[Came], states: Sequence[St
 def best_judge(came: Sequence[Came]) -> str:
     """Return the judge of the highest AUC; empty if none was asked."""
     areas = {role: above([each.values for each in came if each.role == role and each.values]) for role in JUDGES}
-    known = {role: area for role, area in areas.items() if area == area}
+    known = {role: area for role, area in areas.items() if not math.isnan(area)}
     return max(known, key=known.__getitem__) if known else ""
 
 

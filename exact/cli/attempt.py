@@ -9,7 +9,7 @@ import asyncio
 import shlex
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -28,7 +28,7 @@ from exact.cli.person import terminal_person
 from exact.cli.signals import run_async
 from exact.cli.terminal import echo, padded, width
 from exact.config import Config
-from exact.errors import ExactError, PartError
+from exact.errors import ExactError, JournalError, PartError
 from exact.library.run import Runner
 from exact.runs.environment_cache import EnvironmentCache
 from exact.runs.journal import events as ev
@@ -299,7 +299,9 @@ class _Progress:
         """Return the progress in one line."""
         from exact.report.model.text import by_name, one_line
 
-        seen = blobs.get_observation(self.seen) if self.seen else None
+        seen = None
+        with suppress(JournalError):  # the id says which element it is as well
+            seen = blobs.get_observation(self.seen) if self.seen else None
         last = f", last action: {by_name(self.action, seen, _ACTION)}" if self.action else ""
         counts = f"{counted(self.iterations, 'iteration')}, {counted(self.calls, 'call')}, {self.tokens:,} tokens"
         return f"{one_line(self.task)}: {self.elapsed:.0f} s, {counts}, {counted(self.actions, 'action')} committed{last}"

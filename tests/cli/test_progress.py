@@ -91,6 +91,23 @@ async def test_without_a_terminal_it_says_every_now_and_then_how_far_it_is(
     assert not capsys.readouterr().err, "nothing is said of an attempt that has ended"
 
 
+async def test_a_line_is_said_though_the_state_of_its_action_cannot_be_read(
+    run: RunFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress_module, "BEAT", 0.01)
+    state, said = AttemptState(Config()), ""
+    state.search.tree.root.observation = "0" * 64
+    state.search.tree.root.edges = (Edge(action=Action(name="click", args=("3",), key="click [3]"), prior=1.0),)
+    with RunProgress(run, Config(), as_json=True) as progress:
+        async with progress.told():
+            progress.event(TASKS[0], state, ev.Acted(node=0, edge=0, action="click [3]"))
+            async with asyncio.timeout(5):
+                while not said:
+                    await asyncio.sleep(0.01)
+                    said = capsys.readouterr().err
+    assert "last action: click [3]" in said
+
+
 def test_seconds_pass_on_a_terminal_while_a_model_thinks(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     said, now = io.StringIO(), 100.0
     monkeypatch.setattr(progress_module, "Console", lambda stderr: Console(file=said, force_terminal=True, width=160))

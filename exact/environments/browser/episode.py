@@ -28,7 +28,6 @@ from exact.environments.browser.observe import redaction
 from exact.environments.browser.observer import Observer
 from exact.environments.browser.page.cdp import script_call
 from exact.environments.browser.page.ids import Ids
-from exact.environments.browser.page.settle import CALM
 from exact.environments.browser.page.setup import Beginning, PageSetup, geolocation_of, tabs_of
 from exact.environments.browser.page.timeouts import PAGE_TIMEOUT, START
 from exact.environments.browser.presume.presume import WritePresumption
@@ -250,7 +249,7 @@ class BrowserEpisode:
         """
         tabs, task = self.tabs, self.task
         config, browser = tabs.config, self.backend.browser
-        timers = () if tabs.clock else (script_call("page/timers", _SOON, _TICK, CALM),)  # timers of a paused clock are not waited for
+        timers = () if tabs.clock else (script_call("page/timers", _SOON, _TICK),)  # timers of a paused clock are not waited for
         shadows = script_call("page/shadows", redaction.rules(config.mask))
         scripts = (*timers, script_call("page/name"), script_call("page/fetches"), shadows, *self.setup.init_scripts)
         task_origins = origins(task.start, *task.origins) if task else ()

@@ -9,7 +9,7 @@ from exact.runs.attempt.attempt_context import AttemptContext
 from exact.runs.attempt.ending import is_stopped_unsearched
 from exact.runs.attempt.live import UNCERTAIN
 from exact.runs.attempt.live_snapshot import LiveSnapshots
-from exact.runs.attempt.observations import mean_actions, waypoints
+from exact.runs.attempt.observations import waypoints
 from exact.runs.attempt.simulate import arrival_event, wrote_outside
 from exact.runs.attempt.slots import Slots
 from exact.runs.journal import events as ev
@@ -78,13 +78,13 @@ class Committer:
     async def look(self) -> None:
         """Go on from the live state as it is now, if it has changed by itself since it was observed. Raises EnvironmentFailure.
 
-        Where it is cheaper than to send another environment there, a snapshot of the live one is begun for the search that follows.
+        If it is cheaper than to send another environment there, a snapshot of the live one is begun for the search that follows.
         """
         await self._snapshots.settle()
         if await self._attempt.live.look():
             await self._advance()
         root, isolated = self._state.search.tree.root, self._attempt.live.isolated
-        if isolated and self._may_begin_at_snapshot() and self._slots.pays(waypoints(root), mean_actions(self._state)):
+        if isolated and self._may_begin_at_snapshot() and self._slots.pays(waypoints(root), self._state.search.mean_actions):
             self._snapshots.begin()
 
     async def commit(self) -> None:
@@ -108,12 +108,12 @@ class Committer:
             await self._snapshots.take()
 
     def _may_begin_at_snapshot(self) -> bool:
-        """Return True where environments fork, and something is searched from the root."""
+        """Return whether environments fork, and something is searched from the root."""
         forks, search = self._slots.snapshots.forks is not None, self._state.search
         return forks and search.algorithm.simulates and not search.plan
 
     def _needs_snapshot(self, *, wrote: bool) -> bool:
-        """Return True where the search has to begin at a snapshot of the live environment.
+        """Return whether the search has to begin at a snapshot of the live environment.
 
         After a write that no reset undoes, nothing else leads to the root, nor to later ones that the search has not seen. In a state that
         the search has not seen there may be nothing else either: what is written, or shown, again may come out differently.

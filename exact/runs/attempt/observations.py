@@ -98,17 +98,3 @@ def _refusals(state: AttemptState, blobs: Blobs, node: Node) -> list[Taken]:
         return []
     seen = blobs.get_observation(node.observation, node.screenshot)
     return [Taken(observation=seen, action=node.edges[s.edge].action, error=s.refused) for s in reversed(state.live.refused[node.id])]
-
-
-def expected_returns(state: AttemptState, node: Node, edge: int) -> float:
-    """Return how many times the search is expected to come back to a node once it has taken an edge there.
-
-    The mean over the nodes acted in so far (a prior of 1), but no more than the number of other actions left.
-    """
-    left = sum(not (each.closed or index == edge or (node.id, index) in state.search.acted) for index, each in enumerate(node.edges))
-    return min(left, mean_actions(state) - 1)
-
-
-def mean_actions(state: AttemptState) -> float:
-    """Return the mean number of times the search acted in a node, over the nodes acted in so far, with one node of 2 as a prior."""
-    return (len(state.search.acted) + 2) / (len(state.search.acted_at) + 1)

@@ -17,7 +17,7 @@ from exact.environments.restore.waypoint import Arrival, Divergence, Waypoint
 from exact.errors import ActionError, EnvironmentFailure
 from exact.runs.attempt.attempt_context import AttemptContext
 from exact.runs.attempt.live_snapshot import LiveSnapshots
-from exact.runs.attempt.observations import ancestry, expected_returns, observed_fields, waypoints, wrote
+from exact.runs.attempt.observations import ancestry, observed_fields, waypoints, wrote
 from exact.runs.attempt.slots import Slots
 from exact.runs.journal import events as ev
 from exact.runs.journal.search_state import beyond
@@ -202,7 +202,7 @@ class Simulator:
     async def _snapshot(self, slot: Slot, node: Node, edge: int) -> None:
         """Take a snapshot of a node before an action changes it, where that pays."""
         began = self._attempt.journal.now
-        if (snapshot := await slot.snapshot_if_worth(expected_returns(self._state, node, edge))) is not None:
+        if (snapshot := await slot.snapshot_if_worth(self._state.search.expected_returns(node, edge))) is not None:
             self._attempt.record_snapshot(snapshot, node, since=began)
 
     async def _diverged(self, divergence: Divergence, node: Node) -> Diverged | Failure:

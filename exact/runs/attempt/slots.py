@@ -26,7 +26,7 @@ from exact.environments.restore.snapshots import SnapshotStore
 from exact.environments.restore.waypoint import Arrival, Waypoint
 from exact.errors import ActionError, EnvironmentFailure
 from exact.runs.attempt.attempt_context import AttemptContext
-from exact.runs.attempt.observations import expected_returns, mean_actions, waypoints
+from exact.runs.attempt.observations import waypoints
 from exact.runs.journal import events as ev
 from exact.search.tree import Node
 from exact.task import Task
@@ -128,7 +128,7 @@ class Slots:
             here.set()
 
     def arrived(self, path: tuple[Waypoint, ...]) -> bool:
-        """Return False where a worker waits for a state that is coming. Else let none wait from now on."""
+        """Return False if a worker waits for a state that is coming. Else let none wait from now on."""
         return path not in self._awaited and self._coming.pop(path, None) is not None
 
     @contextmanager
@@ -152,7 +152,7 @@ class Slots:
         return came.result()
 
     def is_ahead(self, path: Sequence[Waypoint]) -> bool:
-        """Return True where a step from a state was taken, or is being taken, before the search asked for it."""
+        """Return whether a step from a state was taken, or is being taken, before the search asked for it."""
         end = tuple(path)
         return any(state == end for state, _ in self._ahead)
 
@@ -304,8 +304,8 @@ class Prefetch:
             if len(self._tasks) >= self._slots.spares:
                 return
             path = waypoints(node)
-            if not node.edges and self._slots.worth_snapshot(path, mean_actions(self._state) - 1) is not None:
-                self._start(self._snapshot(node, mean_actions(self._state) - 1))
+            if not node.edges and self._slots.worth_snapshot(path, self._state.search.mean_actions - 1) is not None:
+                self._start(self._snapshot(node, self._state.search.mean_actions - 1))
                 continue
             if node.leaf or self._state.search.is_lost(node) or self._slots.is_ahead(path):
                 continue
@@ -371,13 +371,13 @@ class Prefetch:
     async def _step_ahead(self, slot: Slot, arrival: Arrival, node: Node, index: int) -> None:
         """Take the search's likely next step in a state where a spare environment is, behind the model calls in flight.
 
-        A snapshot of the state is taken before, where it pays, and one of what is written after, as when a worker acts.
+        A snapshot of the state comes before the step if it saves time, and one of what was written after it, as when a worker acts.
         """
         action, path = node.edges[index].action, tuple(waypoints(node))
         with self._slots.taking(slot, path, action) as came:
             began = self._attempt.journal.now
             try:
-                if (snapshot := await slot.snapshot_if_worth(expected_returns(self._state, node, index))) is not None:
+                if (snapshot := await slot.snapshot_if_worth(self._state.search.expected_returns(node, index))) is not None:
                     self._attempt.record_snapshot(snapshot, node, since=began)
                 began = self._attempt.journal.now
                 try:

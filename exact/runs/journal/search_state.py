@@ -100,6 +100,19 @@ class SearchState:
         """Ids of nodes that viewers asked to be expanded next."""
         self._moments: dict[int, AskMoment] = {}
 
+    @property
+    def mean_actions(self) -> float:
+        """Mean number of times that the search acted in a node, over the nodes acted in so far, with one node of 2 as a prior."""
+        return (len(self.acted) + 2) / (len(self.acted_at) + 1)
+
+    def expected_returns(self, node: Node, edge: int) -> float:
+        """Return how many times the search is expected to come back to a node once it has taken an edge there.
+
+        The mean over the nodes acted in so far (a prior of 1), but no more than the number of other actions left.
+        """
+        left = sum(not (each.closed or index == edge or (node.id, index) in self.acted) for index, each in enumerate(node.edges))
+        return min(left, self.mean_actions - 1)
+
     def moment(self, selection: int, node: Node) -> AskMoment:
         """Return what a context takes from the search: at the ask of a selection, or now if the selection is not open."""
         return self._moments.get(selection) or self._moment(node)

@@ -14,7 +14,6 @@ from exact.environments.base import SideEffect
 from exact.environments.toy.factory import Faults, ToyFactory
 from exact.environments.toy.known import ToyGraph, bandit, chain, deceptive_chain, form, maze
 from exact.errors import JournalError
-from exact.runs.attempt.observations import expected_returns
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import read_journal
 from exact.runs.journal.search_state import beyond
@@ -184,9 +183,9 @@ async def test_a_state_is_expected_to_be_come_back_to_as_often_as_those_before_i
     open_ = [index for index, edge in enumerate(root.edges) if not edge.closed and (0, index) not in state.search.acted]
     expected = (len(state.search.acted) + 2) / (len(state.search.acted_at) + 1) - 1
     for edge in range(len(root.edges)):
-        assert expected_returns(state, root, edge) == min(len(set(open_) - {edge}), expected)
+        assert state.search.expected_returns(root, edge) == min(len(set(open_) - {edge}), expected)
     state.search.acted, state.search.acted_at = {}, set()
-    assert expected_returns(state, root, 0) <= 1  # once, to begin with
+    assert state.search.expected_returns(root, 0) <= 1  # once, to begin with
 
 
 async def test_a_state_with_four_actions_is_expected_to_be_restored_three_times_within_the_budget(tmp_path: Path) -> None:
@@ -194,9 +193,9 @@ async def test_a_state_with_four_actions_is_expected_to_be_restored_three_times_
     other = Node(id=9, edges=[Edge(action=edge.action, prior=edge.prior) for edge in state.search.tree.nodes[0].edges])
     step = next(iter(state.search.acted.values()))
     state.search.acted_at, state.search.acted = {0, 1}, {(node, edge): step for node in (0, 1) for edge in range(5)}
-    assert expected_returns(state, other, 0) == 3.0  # (10 + 2) / (2 + 1) - 1
+    assert state.search.expected_returns(other, 0) == 3.0  # (10 + 2) / (2 + 1) - 1
     state.search.acted |= {(9, edge): step for edge in (1, 2)}  # of four
-    assert expected_returns(state, other, 0) == 1
+    assert state.search.expected_returns(other, 0) == 1
 
 
 def test_moved_elements_distinguish_states_and_are_no_write() -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from playwright.async_api import Page, Response
 
 
-CALM = 18.0
+_CALM = 18.0
 """Milliseconds without a change after which a page is quiet: longer than a frame and than the tick of usual animations."""
 
 
@@ -145,7 +145,7 @@ class _Quiet(NamedTuple):
 
 async def _frame_quiet(tab: Tab, frame: str, partial: bool) -> _Quiet:
     """Wait until a frame is quiet."""
-    found = await tab.evaluate_in(frame, f"globalThis.exact?.quiet({CALM}, {json.dumps(partial)})")
+    found = await tab.evaluate_in(frame, f"globalThis.exact?.quiet({_CALM}, {json.dumps(partial)})")
     if found is None:  # a frame that was never loaded, which does not change
         return _Quiet(restless=False, painted=False, unread=[], noted=None)
     restless, painted, unread, *noted = found

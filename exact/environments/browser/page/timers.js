@@ -3,10 +3,9 @@
 // not counted: a page that polls would never be quiet. Reports whether an animation is under way that no timer began, which at first may
 // change nothing: frame after frame is requested, or there is an interval of `ticks` milliseconds at most. Also reports which requests the
 // handlers of timers sent, with the time at which the first timer of the chain was set, in milliseconds since 1970; and, if asked, whether
-// the page has asked for a frame, and whether a change may come within `calm` milliseconds that neither a task nor a frame of the page announces:
-// from a timer that a timer has set, or from another thread or process that the document has turned to.
-function timers(soon, ticks, calm) {
-  const pending = new Set(), animating = new Set(), near = new Set(), sent = [];
+// the page has asked for a frame.
+function timers(soon, ticks) {
+  const pending = new Set(), animating = new Set(), sent = [];
   const later = window.setTimeout, every = window.setInterval, draw = window.requestAnimationFrame;
   let inside = 0, since = 0, drawing = false;
   const now = () => performance.timeOrigin + performance.now();
@@ -16,7 +15,7 @@ function timers(soon, ticks, calm) {
     change();
     if (animating.size > 0 !== before) document.dispatchEvent(new CustomEvent('exact-animating', {detail: animating.size > 0}));
   };
-  const done = id => { near.delete(id); if (pending.delete(id) && !pending.size) tell(); };
+  const done = id => { if (pending.delete(id) && !pending.size) tell(); };
   const nested = (handler, before, set = since || now()) => function (...given) {
     before?.();
     inside++;
@@ -37,42 +36,17 @@ function timers(soon, ticks, calm) {
   document.addEventListener('exact-sent?', () => {
     document.dispatchEvent(new CustomEvent('exact-sent', {detail: JSON.stringify(sent.splice(0))}));
   });
-  for (const [holder, names] of [
-    [window, `open Worker SharedWorker BroadcastChannel WebSocket EventSource RTCPeerConnection FileReader WebAssembly createImageBitmap
-      indexedDB caches cookieStore CompressionStream DecompressionStream OffscreenCanvas`],
-    [Crypto.prototype, 'subtle'], [History.prototype, 'back forward go'], [HTMLElement.prototype, 'click'], [URL, 'createObjectURL'],
-    [HTMLFormElement.prototype, 'submit requestSubmit'], [HTMLMediaElement.prototype, 'play load'], [Blob.prototype, 'text arrayBuffer stream'],
-    [HTMLCanvasElement.prototype, 'toBlob transferControlToOffscreen'], [HTMLImageElement.prototype, 'decode'],
-    [Navigator.prototype, 'clipboard storage locks permissions geolocation serviceWorker mediaDevices credentials gpu share']]) {
-    for (const name of names.split(/\s+/)) {
-      const found = Object.getOwnPropertyDescriptor(holder, name);
-      if (!found?.configurable) continue;
-      const turn = value => { near.add('elsewhere'); return value; };
-      const put = function (value) { Object.defineProperty(this, name, {value, writable: true, enumerable: true, configurable: true}); };
-      Object.defineProperty(holder, name, {
-        get() { return turn(found.get ? found.get.call(this) : found.value); }, set: found.get ? found.set : put,
-        enumerable: found.enumerable, configurable: true});
-    }
-  }
-  document.addEventListener('exact-near?', () => {
-    document.dispatchEvent(new CustomEvent('exact-near', {detail: near.size > 0}));
-  });
   document.addEventListener('exact-draws?', () => {
     document.dispatchEvent(new CustomEvent('exact-draws', {detail: [...animating].some(key => typeof key === 'string')}));
   });
   window.setTimeout = function setTimeout(handler, delay, ...given) {
-    if (typeof handler !== 'function') {
-      near.add('text');
-      return later(handler, delay, ...given);
-    }
+    if (typeof handler !== 'function') return later(handler, delay, ...given);
     const id = later(nested(handler, () => done(id)), delay, ...given);
-    if (inside && !(delay > calm)) near.add(id);
     if (!inside && !(delay > soon) && pending.add(id).size === 1) tell();
     return id;
   };
   window.setInterval = function setInterval(handler, delay, ...given) {
     const id = every(typeof handler === 'function' ? nested(handler) : handler, delay, ...given);
-    if (!(delay > calm)) near.add(id);
     if (!inside && !(delay > ticks)) animate(() => animating.add(id));
     return id;
   };

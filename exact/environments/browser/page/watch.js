@@ -1,6 +1,6 @@
 // Runs first in every document, in our own execution context. `hidden`: selectors of elements that must not be observed; `masked`: style
-// rules for masked elements. Defines `exact.quiet(calm, partial)`, which resolves when nothing has changed for `calm` milliseconds, or after
-// a press of the mouse, once the page has drawn a frame and has no task left, unless something else may still change it (timers.js);
+// rules for masked elements. Defines `exact.quiet(calm, partial)`, which resolves when nothing has changed for `calm` milliseconds and the
+// page has no task left;
 // `exact.giveUp()`, which stops waiting for parts that change now; and `exact.change(limit)`, which resolves at the next change or after
 // `limit` milliseconds. `exact.mark()` returns the document's own time and the number of its changes so far, those of hidden parts left out.
 // `exact.since(mark)` returns whether anything has changed since by itself that does not change again and again: a clock, a carousel and a
@@ -18,7 +18,7 @@ function watch(hidden, masked) {
   }
   const OFTEN = 3, APART = 400, OWN = 1000, MOST = 1000, RECENT = 1000;
   // An animation counts as none after as many milliseconds and drawings without a change. A drawing is waited for that many milliseconds.
-  const STILL = 100, DRAWINGS = 6, LATE = 4000, PRESSED = 8;
+  const STILL = 100, DRAWINGS = 6, LATE = 4000;
   // Nodes that change, and elements that move, without end; changing nodes with the time of their last change. And, while something waits,
   // how often each node has changed, and when each element was last seen moving.
   const restless = new Map(), counts = new Map(), carousels = new WeakSet(), moved = new Map();
@@ -44,20 +44,8 @@ function watch(hidden, masked) {
   document.addEventListener('exact-unread', event => { state.unread = String(event.detail); });
   // Scrolling by an input may last for a while; a page that scrolls by itself is not waited for.
   let input = -Infinity;
-  let pressed = false;  // whether the last input since the page was quiet was a press of the mouse that follows no link and sends no form
-  const leads = 'a[href]:not([href^="#"]), area, form *, summary, video, audio';
-  for (const type of ['wheel', 'keydown', 'pointerup', 'click', 'submit'])
-    document.addEventListener(type, event => {
-      if (type !== 'click' && type !== 'submit') input = performance.now();
-      if (type === 'pointerup') pressed = event.isTrusted;
-      else if (type !== 'click' || event.composedPath().some(node => node.matches?.(leads))) pressed = false;
-    }, {capture: true, passive: true});
-  document.addEventListener('exact-near', event => { state.near = event.detail; });
-  const near = () => {
-    state.near = true;  // if nothing answers
-    document.dispatchEvent(new CustomEvent('exact-near?'));
-    return state.near;
-  };
+  for (const type of ['wheel', 'keydown', 'pointerup'])
+    document.addEventListener(type, () => { input = performance.now(); }, {capture: true, passive: true});
   document.addEventListener('scroll', () => { state.mutations += performance.now() - input < 800; }, {capture: true, passive: true});
   const unseen = node => hidden && (node.nodeType === 1 ? node : node.parentElement)?.closest(hidden);
   new MutationObserver(records => {
@@ -105,16 +93,14 @@ function watch(hidden, masked) {
     try {
       let last = performance.now(), first = drawings;
       const begins = () => state.animating && (performance.now() < last + STILL || (drawn && drawings < first + DRAWINGS));
-      const late = () => performance.now() < last + calm && !(pressed && drawn && !partial && !near());
-      for (let before = -1; before !== state.mutations || busy() || begins() || late(); ) {
+      for (let before = -1; before !== state.mutations || busy() || begins(); ) {
         if (before !== state.mutations) [last, first] = [performance.now(), drawings];
         before = state.mutations;
-        const soon = late() ? calm : PRESSED;
-        await Promise.all([pause(soon), frame(drawn && !partial)]);  // a document that lacks a style sheet is not drawn
+        await Promise.all([pause(calm), frame(drawn && !partial)]);  // a document that lacks a style sheet is not drawn
         await rest();
       }
     } finally { waiting--; }
-    pressed = state.animating = false;
+    state.animating = false;
     state.unread = '[]';
     document.dispatchEvent(new CustomEvent('exact-unread?'));
     return [restless.size > 0 || [...moved.keys()].some(element => carousels.has(element)), painted, state.unread, state.size(), state.mark()];

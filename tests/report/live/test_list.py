@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, Page, expect
 
 from exact.runs.journal import events as ev
 from exact.runs.journal.commands import mailbox
@@ -100,14 +100,13 @@ async def test_a_question_is_answered_from_the_list_by_keyboard_alone(tmp_path: 
     with served(tmp_path) as address:
         async with watching(chromium, f"{address}/") as page:
             for button in ("Allow", "Refuse"):
-                await expect(page.locator(".question")).to_have_count(1)
+                known = await asked_now(page)
                 await expect(page.locator(".attempts > li").first).to_contain_text("Asks a person")
                 await page.locator("#theme").focus()
                 while await page.evaluate("document.activeElement.textContent") != button:
                     await page.keyboard.press("Tab")
-                known = await page.locator("[data-part=questions]").get_attribute("data-known")
                 await page.keyboard.press("Enter")
-                await until(page, f"document.querySelector('[data-part=questions]')?.dataset.known !== '{known}'")
+                await taken(page, known)
             await running
     first, second = answers(runner)
     assert (first.answer, second.answer) == ("yes", "no") and first.by.startswith("a viewer at 127.0.0.1")
@@ -161,11 +160,22 @@ async def test_without_the_token_the_list_shows_and_commands_nothing(tmp_path: P
         assert not mailbox(journal_of(runner)).exists()
         async with watching(chromium, f"{address}/?token={'t' * 24}") as page:
             for _ in range(2):
-                known = await page.locator("[data-part=questions]").get_attribute("data-known")
+                known = await asked_now(page)
                 await page.get_by_role("button", name="Allow").click()
-                await until(page, f"document.querySelector('[data-part=questions]')?.dataset.known !== '{known}'")
+                await taken(page, known)
             await running
     assert [each.answer for each in answers(runner)] == ["yes", "yes"]
+
+
+async def asked_now(page: Page) -> str:
+    """Wait until the list shows a question, and return which one. Before that, what is known is of no question."""
+    await expect(page.locator(".question")).to_have_count(1)
+    return str(await page.locator("[data-part=questions]").get_attribute("data-known"))
+
+
+async def taken(page: Page, known: str) -> None:
+    """Wait until the question is no longer shown."""
+    await until(page, f"document.querySelector('[data-part=questions]')?.dataset.known !== '{known}'")
 
 
 def first_event(address: str, path: str) -> str:

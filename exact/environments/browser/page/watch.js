@@ -8,7 +8,7 @@
 function watch(hidden, masked) {
   if (globalThis.exact) return;
   //= act/listen
-  const state = globalThis.exact = {mutations: 0, timers: 0, animating: false};
+  const state = globalThis.exact = {mutations: 0, timers: 0, fired: 0, animating: false};
   //= size
   const rules = hidden ? `:is(${hidden}), :is(${hidden}) * { visibility: hidden !important; pointer-events: none !important }` : '';
   if (rules + masked) {
@@ -39,7 +39,10 @@ function watch(hidden, masked) {
     return false;
   };
   document.addEventListener('exact-mutation', event => { note(event.target); if (changed(event.target)) state.mutations++; });
-  document.addEventListener('exact-timers', event => { state.timers = event.detail; });
+  document.addEventListener('exact-timers', event => {
+    state.fired += event.detail < state.timers;  // what it does may follow later: the calm after it is a whole one, as after a change
+    state.timers = event.detail;
+  });
   document.addEventListener('exact-animating', event => { state.animating = event.detail; });
   document.addEventListener('exact-unread', event => { state.unread = String(event.detail); });
   // Scrolling by an input may last for a while; a page that scrolls by itself is not waited for.
@@ -88,14 +91,15 @@ function watch(hidden, masked) {
   // the addresses of answers whose body the page does not read, as JSON, the document's size, and its mark.
   state.quiet = async (calm, partial) => {
     for (const [node, last] of restless) if (!recent(last)) restless.delete(node);
+    const activity = () => state.mutations + state.fired;
     const busy = () => state.timers > 0 || !(partial || unfinished || document.readyState === 'complete') || moving();
     if (!waiting++) [counts, moved].forEach(each => each.clear());
     try {
       let last = performance.now(), first = drawings;
       const begins = () => state.animating && (performance.now() < last + STILL || (drawn && drawings < first + DRAWINGS));
-      for (let before = -1; before !== state.mutations || busy() || begins(); ) {
-        if (before !== state.mutations) [last, first] = [performance.now(), drawings];
-        before = state.mutations;
+      for (let before = -1; before !== activity() || busy() || begins(); ) {
+        if (before !== activity()) [last, first] = [performance.now(), drawings];
+        before = activity();
         await Promise.all([pause(calm), frame(drawn && !partial)]);  // a document that lacks a style sheet is not drawn
         await rest();
       }

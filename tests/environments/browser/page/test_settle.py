@@ -138,6 +138,10 @@ LATE = {
       worker.onmessage = event => { worker.terminate(); if (event) say() };
       worker.postMessage(0)""",
     "a timer that a timer has set": "setTimeout(() => setTimeout(say, 15))",
+    "a timer that a busy timer has set": """setTimeout(() => {
+        for (const end = performance.now() + 40; performance.now() < end;);
+        setTimeout(say, 15)
+      }, 5)""",
     "a task with a delay": "scheduler.postTask(say, {delay: 14})",
     "a signal that times out": "AbortSignal.timeout(14).onabort = say",
 }

@@ -93,7 +93,8 @@ def test_a_run_starts_its_browser_before_it_imports_what_the_browser_does_not_ne
     assert not any(name.startswith("exact.report") for name in page)
     later = {"exact.environments.browser.environment", "exact.agents.agent", "exact.runs.attempt.attempt"}
     assert {"exact.benchmarks.miniwob.suite", *later} <= page and not later & browser
-    assert HEAVY & page == {"numpy"}  # for the vectors of the memory
+    assert not HEAVY & browser and HEAVY & page == {"numpy"}  # for the vectors of the memory
+    assert "exact.reflection.hygiene" not in page  # nothing was learned yet
     assert len(own(browser)) < 200
 
 

@@ -15,16 +15,17 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from math import fsum
-from typing import Protocol
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Protocol
 
 from exact.context import Context, Reflection
 from exact.errors import UsageError
 from exact.reflection.record import shortened, site
 
-Vector = npt.NDArray[np.float32]
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Vector = npt.NDArray[np.float32]
 
 _WORD = re.compile(r"\w+")
 _LENGTH = 32
@@ -33,7 +34,7 @@ _PAIR, _GROUP = 0.5, 0.25
 """Weights of a pair of neighbouring words and of a group of letters, relative to a word, which weighs 1."""
 _VECTORS = 1024
 """Texts whose vectors are cached: a goal stays the same over a task, and a state is looked up for the policy and for the value function."""
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)
+_SPREAD = 0x9E3779B97F4A7C15
 
 
 class Embedding(Protocol):
@@ -86,6 +87,8 @@ class HashedEmbedding:
 
     def _computed(self, texts: Sequence[str]) -> list[Vector]:
         """Compute all vectors together, because calls take more time than arithmetic."""
+        import numpy as np
+
         found = [[_word(word[:_LENGTH]) for word in _WORD.findall(text.casefold())] for text in texts]
         flat = [each for words in found for each in words]
         if not flat:
@@ -97,7 +100,7 @@ class HashedEmbedding:
         weights[own] = says
         first = np.flatnonzero(text[:-1] == text[1:])  # words that another one follows
         left, right = own[first], own[first + 1]
-        pairs = (hashes[left] * np.uint64(31) + hashes[right]) * _SPREAD
+        pairs = (hashes[left] * np.uint64(31) + hashes[right]) * np.uint64(_SPREAD)
         features = np.concatenate((hashes, pairs))
         weights = np.concatenate((weights, _PAIR * np.sqrt(weights[left] * weights[right])))
         whose = np.concatenate((np.repeat(text, sizes), text[first]))
@@ -147,17 +150,19 @@ def idf(word: str) -> float:
 def unit(vector: npt.NDArray[np.floating]) -> Vector:
     """Return the vector scaled to length 1, or all zeros."""
     length = math.sqrt(vector @ vector)
-    return (vector / length if length else vector).astype(np.float32)
+    return (vector / length if length else vector).astype("float32")
 
 
 @functools.lru_cache(maxsize=50_000)
 def _word(word: str) -> tuple[bytes, float]:
     """Return hashes of 8 bytes of a word and of its groups of letters, the word's own first, and the word's weight."""
+    import numpy as np
+
     marked, weight = f"<{word}>", idf(word)
     groups = dict.fromkeys(marked[i : i + size] for size in (3, 4) for i in range(len(marked) - size + 1))
     features = "\0c".join((f"w{word}", *groups)).encode("utf-8", "replace").split(b"\0")  # encoded at once: a state may have many new words
     sums = np.array([zlib.crc32(each) << 32 | zlib.adler32(each) for each in features], dtype=np.uint64)
-    return (sums * _SPREAD).tobytes(), weight
+    return (sums * np.uint64(_SPREAD)).tobytes(), weight
 
 
 @functools.cache
@@ -189,6 +194,8 @@ def of_context(context: Context) -> Texts:
 
 def vector(embedding: Embedding, texts: Texts) -> Vector:
     """Return the weighted sum of the parts' vectors, of length 1."""
+    import numpy as np
+
     parts = embedding.embed_all(texts)
     return unit(np.sum([weight**0.5 * part for weight, part in zip(_WEIGHTS, parts, strict=True)], axis=0))
 

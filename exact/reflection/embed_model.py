@@ -17,14 +17,17 @@ import threading
 import unicodedata
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from exact.errors import ModelError, UsageError
 from exact.models.embedding import EmbeddingModel
-from exact.reflection.embed import Vector, unit
+from exact.reflection.embed import unit
+
+if TYPE_CHECKING:
+    from exact.reflection.embed import Vector
 
 _TABLE = "CREATE TABLE IF NOT EXISTS vectors (model TEXT, text BLOB, vector BLOB NOT NULL, PRIMARY KEY (model, text)) WITHOUT ROWID"
 _WAIT = 30.0

@@ -57,7 +57,7 @@ OpenEnvironments = Callable[[Task], AbstractAsyncContextManager[EnvironmentFacto
 """A function that opens the environments of a task."""
 Listening = Sequence[Callable[[ev.AnyEvent], None]]
 """Functions that are called with each event that is written to a journal."""
-_PARTS = ("exact.agents.agent", "exact.runs.attempt.attempt")
+_PARTS = ("exact.agents.agent", "exact.runs.attempt.attempt", "exact.reflection.memory.index")
 _LEARNED = "exact.agents.learned.agent"
 """Modules of an attempt, which are imported while a browser starts, and that of a learned policy."""
 Watch = Callable[[Task, AttemptState, ev.AnyEvent], None]

@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exact.reflection.memory.index import Index, Row, common_rate, fade, utility
+from exact.reflection.memory.index import Index, common_rate, fade, utility
+from exact.reflection.memory.table import Row
 
 SIZE = 4
 tasks = st.sampled_from(["a", "b", "c"])

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from exact.reflection.embed import Vector
+if TYPE_CHECKING:
+    from exact.reflection.embed import Vector
 
 SCHEMA = 2
 

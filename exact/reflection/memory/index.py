@@ -6,14 +6,17 @@ Usefulness of reflections, from the attempts that they were shown in.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from exact.reflection.embed import Vector
 from exact.reflection.memory.database import Likeness
 from exact.reflection.record import STATUSES, Damaged, Status
+
+if TYPE_CHECKING:
+    from exact.reflection.embed import Vector
+    from exact.reflection.memory.table import Row
 
 Places = npt.NDArray[np.int64]
 
@@ -25,28 +28,6 @@ _GROWN = {
     "seqs": np.int64, "status": np.int8, "helped": np.int64, "hurt": np.int64, "confidence": np.float32, "tasks": np.int64,
     "templates": np.int64, "about": np.int64,
 }  # fmt: skip
-
-
-class Row(NamedTuple):
-    """One reflection in its current state."""
-
-    seq: int
-    id: str
-    kind: str
-    task: str
-    """Task without seed."""
-    template: str
-    about: str
-    """Digest of its action and direction; reflections that differ in it have different meanings."""
-    confidence: float
-    """Certainty of its outcome, in [0, 1]."""
-    status: str
-    note: str
-    helped: int
-    hurt: int
-    revision: int
-    vector: bytes = b""
-    """Little-endian float32; empty if the database compares vectors."""
 
 
 class Hit(NamedTuple):

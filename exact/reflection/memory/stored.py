@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Self
+from functools import cached_property
+from typing import TYPE_CHECKING, Self
 
 import msgspec
 
@@ -13,12 +14,14 @@ from exact.context import Context, Reflection
 from exact.errors import InfrastructureError, UsageError
 from exact.reflection import embed
 from exact.reflection.base import Kind
-from exact.reflection.embed import Embedding, Vector, words
-from exact.reflection.hygiene import DESTROYS, instructions
+from exact.reflection.embed import Embedding, words
 from exact.reflection.memory.database import Database
-from exact.reflection.memory.index import Hit, Index
 from exact.reflection.memory.table import Table
 from exact.reflection.record import Damaged, Entry, Status, Use, confidence, outcome_id, task_without_seed
+
+if TYPE_CHECKING:
+    from exact.reflection.embed import Vector
+    from exact.reflection.memory.index import Hit, Index
 
 SAME = 0.95
 """Cosine from which two situations are the same one, and reflections that say the same of them are merged."""
@@ -41,7 +44,6 @@ class StoredMemory:
         self._database, self._embedding, self._capacity = database, embedding, capacity
         self._table = Table(database)
         self._lock = threading.Lock()
-        self._index = self._empty()
         self._frozen: Index | None = None
         self._words: dict[int, str] = {}
 
@@ -205,6 +207,11 @@ class StoredMemory:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @cached_property
+    def _index(self) -> Index:
+        """Return the index of this process, empty at first. It is made when it is first asked for: it needs numpy."""
+        return self._empty()
+
     @property
     def _current(self) -> Index:
         """Return the index that is retrieved from."""
@@ -228,6 +235,8 @@ class StoredMemory:
 
     def _standing(self, reflection: Reflection, vector: Vector) -> tuple[Status, str, list[str]]:
         """Return the status of a new reflection, and the ids of those that it replaces."""
+        from exact.reflection.hygiene import DESTROYS, instructions
+
         reasons = instructions(reflection)
         second = self._second_source(reflection) if reasons == [DESTROYS] else ""
         if reasons and not second:
@@ -241,6 +250,8 @@ class StoredMemory:
 
     def _second_source(self, reflection: Reflection) -> str:
         """Return the id of a reflection that advises the same destructive deed after another task, and waits for that; else empty."""
+        from exact.reflection.hygiene import DESTROYS
+
         for entry in self._table.entries("quarantined", reflection.kind, "", -1):
             other = entry.reflection
             apart = task_without_seed(other.task) != task_without_seed(reflection.task)
@@ -297,6 +308,8 @@ class StoredMemory:
             self._index.revision = facts.revision
 
     def _empty(self) -> Index:
+        from exact.reflection.memory.index import Index
+
         return Index(self._embedding.dimensions, self._database.likeness)
 
     def _held(self, hits: Sequence[Hit]) -> dict[int, str]:

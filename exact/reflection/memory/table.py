@@ -13,12 +13,33 @@ from exact.reflection import embed
 from exact.reflection.base import Kind
 from exact.reflection.embed import vocabulary
 from exact.reflection.memory.database import Database
-from exact.reflection.memory.index import Row
 from exact.reflection.record import Damaged, Entry, Status, Use, confidence, task_without_seed
 
 _ROW = "seq, id, kind, task, template, about, confidence, status, note, helped, hurt, revision"
 _ENTRY = "seq, record, status, note, born, retrieved, helped, hurt"
 _NEXT = "UPDATE facts SET value = CAST(CAST(value AS BIGINT) + 1 AS TEXT) WHERE name = '{}' RETURNING value"
+
+
+class Row(NamedTuple):
+    """One reflection in its current state."""
+
+    seq: int
+    id: str
+    kind: str
+    task: str
+    """Task without seed."""
+    template: str
+    about: str
+    """Digest of its action and direction; reflections that differ in it have different meanings."""
+    confidence: float
+    """Certainty of its outcome, in [0, 1]."""
+    status: str
+    note: str
+    helped: int
+    hurt: int
+    revision: int
+    vector: bytes = b""
+    """Little-endian float32; empty if the database compares vectors."""
 
 
 class Facts(NamedTuple):

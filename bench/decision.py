@@ -55,7 +55,9 @@ from exact.errors import EnvironmentFailure
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import Journal, read_journal
 from exact.runs.runner import Runner, create, reopen
+from exact.search import mcts
 from exact.search.mcts import MCTS
+from exact.search.tree import Tree
 from exact.task import Task
 
 ITERATIONS, DELAYS, WORKERS, DEPTHS = 16, (0.0, 0.3, 2.0), (1, 4), (0, 3, 10)
@@ -141,6 +143,21 @@ def counted(owner: Any, *names: str) -> Iterator[list[float]]:
             setattr(owner, name, inner)
 
 
+@contextmanager
+def led(below: int) -> Iterator[None]:
+    """Commit so many actions without a search, also if they write, as every one of the form application does."""
+
+    def clear(tree: Tree, prior: float) -> str:
+        return "the way" if tree.root.expansions and tree.root.edges and tree.root.depth < below else ""
+
+    before = mcts.clear_choice
+    mcts.clear_choice = clear
+    try:
+        yield
+    finally:
+        mcts.clear_choice = before
+
+
 async def decide(
     environments: EnvironmentFactory, task: Task, roles: Sequence[str], *, thinks: float, iterations: int, workers: int = 1, below: int = 0
 ) -> Decision:
@@ -161,7 +178,7 @@ async def decide(
         run, settings = reopen(run.path)
         runner = Runner(folder=run, config=settings, open_environments=lambda _: nullcontext(environments))
         agent = Agent(policy=thinker, value=thinker)
-        with _phases.timed(PARTS) as phases, counted(MCTS, "ask", "tell") as search, counted(Journal, "write") as written:
+        with led(below), _phases.timed(PARTS) as phases, counted(MCTS, "ask", "tell") as search, counted(Journal, "write") as written:
             await replace(runner, build_agent=lambda config, models: agent).run()
         events = list(read_journal(run.task_folder(task) / "journal.jsonl"))
     decided = [at for at, event in enumerate(events) if isinstance(event, ev.Decided)]

@@ -77,3 +77,19 @@ def check_computer(config: Config, role: str) -> None:
             f"policy.actions: computer needs a model's own computer tool, which {model.model} has not by this API: "
             "set api: responses or api: messages, or take a provider such as openai_responses or anthropic_messages"
         )
+
+
+def check_likeliest(config: Config, role: str) -> None:
+    """Raise UsageError if a role's server is known not to list likeliest tokens, or not to continue an answer that it is given."""
+    model = model_for(config.models, role)
+    known = providers(config.models.providers).get(provider_name(model))
+    takes = None if known is None else known.takes(model.model)
+    api = model.api if known is None else api_of(model, known)
+    lacks = "" if takes is None or (takes.logprobs is not False and takes.top_logprobs != 0) else "lists no likeliest tokens"
+    if api not in ("auto", "chat"):
+        lacks = f"is asked by api: {api}, which continues no answer with likeliest tokens"
+    if lacks:
+        raise UsageError(
+            f"policy.form: likeliest goes by the likeliest tokens, but {model.model} {lacks}: "
+            "serve a model by llama.cpp, vLLM or SGLang, or set policy.form: samples"
+        )

@@ -56,10 +56,12 @@ class PolicyConfig(Strict, frozen=True, kw_only=True):
     """Keywords for your own policy. learned: `weights`, a file in place of the package's."""
     samples: AtLeastOne = 8
     """llm: answers sampled for one expansion."""
-    form: Literal["auto", "samples", "list", "conversation"] = "auto"
+    form: Literal["auto", "samples", "list", "conversation", "likeliest"] = "auto"
     """llm: form of the answers. samples: one action in each of many answers. list: up to k actions with confidences in one answer.
     conversation: like samples, but each of the last `view.history` steps is a turn with its whole observation, as in the conversations that
-    `exact export` writes. auto: samples, or a list if several samples are wanted from a provider that gives one choice a request."""
+    `exact export` writes. likeliest: the k likeliest actions that the state offers, by the probabilities of their tokens; the server has to
+    list these and to continue an answer (llama.cpp, vLLM, SGLang). auto: samples, or a list if several samples are wanted from a provider
+    that gives one choice a request."""
     actions: Literal["text", "computer"] = "text"
     """llm: form of an action. text: a line in the answer. computer: a call of the model's own computer tool, which aims at points of the
     screenshot. Needs `view.images`, and a model with `api: responses` or `messages`."""

@@ -71,6 +71,8 @@ class LLMPolicy:
         to one request. Raises UsageError if the view shows nothing of a state.
         """
         check_view(view)
+        if config.form == "likeliest":
+            raise UsageError("policy.form: likeliest is a policy of its own: make a LikeliestPolicy")
         self._points = config.actions == "computer"
         if self._points and not view.images:
             raise UsageError("policy.actions: computer aims at points of the screenshot: set view.images: true")

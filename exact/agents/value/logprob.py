@@ -66,7 +66,7 @@ async def read_verdicts(
     once. Raises ModelError, AnswerError.
     """
     if first:
-        [(_, value)] = await read_choices(model, _one_token(request), _probability, seed=seed)
+        [(_, value)] = await read_choices(model, one_token(request), _probability, seed=seed)
         if value is not None:
             return [ValueSample(value, f"yes with probability {value:.2f}", judge, order, exact=True)]
     sampling = msgspec.structs.replace(request.sampling, logprobs=False, max_tokens=_WORD_TOKENS)
@@ -75,7 +75,7 @@ async def read_verdicts(
     return counted([ValueSample(float(yes), f"{'yes' if yes else 'no'}, {note}", judge, order) for _, yes in answers], sampling.n)
 
 
-def _one_token(request: ChatRequest) -> ChatRequest:
+def one_token(request: ChatRequest) -> ChatRequest:
     """Return the request for one token, with settings that leave the probabilities as the model has them."""
     sampling = msgspec.structs.replace(
         request.sampling, n=1, temperature=1.0, top_p=1.0, max_tokens=1, logprobs=True, top_logprobs=LISTED

@@ -58,7 +58,7 @@ class Offer(NamedTuple):
     """Whether this part is a text that ends the action; its opening quotation mark is in `text`."""
 
 
-class Beginning(NamedTuple):
+class Prefix(NamedTuple):
     """The text of an answer after `Action:`, and whether it leaves no choice between offers."""
 
     text: str
@@ -76,31 +76,31 @@ class Offers:
     def __len__(self) -> int:
         return len(self._texts)
 
-    def reached(self, text: str) -> Beginning | None:
+    def reached(self, text: str) -> Prefix | None:
         """Return the beginning that a text is, filled in if one offer alone goes on so. None if it begins no offer."""
         first, last = bisect_left(self._texts, text), bisect_right(self._texts, text + chr(0x10FFFF))
         if last - first == 1:
-            return Beginning(self._texts[first], decided=True)
+            return Prefix(self._texts[first], decided=True)
         if last > first:
-            return Beginning(text)
+            return Prefix(text)
         if (ended := text.rstrip()) in self._by_text:
-            return Beginning(ended, decided=True)
-        return Beginning(text, decided=True) if self.freed(text) else None
+            return Prefix(ended, decided=True)
+        return Prefix(text, decided=True) if self.freed(text) else None
 
     def freed(self, text: str) -> Offer | None:
         """Return the offer whose free part a text has reached; None if it has reached none."""
         return next((self._by_text[each] for each in self._free if text.startswith(each)), None)
 
-    def shares(self, text: str, listed: Sequence[TokenChance]) -> Mapping[Beginning, float]:
+    def shares(self, text: str, listed: Sequence[TokenChance]) -> Mapping[Prefix, float]:
         """Return the beginnings that the listed tokens lead to from a text, each with its probability.
 
         Tokens that lead to the same one add up. What goes on with no offer ends a text that is an offer by itself.
         """
-        found = dict[Beginning, float]()
+        found = dict[Prefix, float]()
         for token, logprob in listed:
             to = self.reached(text + token) if token else None
             if to is None and text in self._by_text:
-                to = Beginning(text, decided=True)
+                to = Prefix(text, decided=True)
             if to is not None:
                 found[to] = found.get(to, 0.0) + math.exp(logprob)
         return found
@@ -143,7 +143,7 @@ class LikeliestPolicy:
         if not (offers := self._offers(context, actions)):
             return ()
         request = self._request(context, actions)
-        ahead, followed = [(-1.0, offers.reached("") or Beginning(""))], set[Beginning]()
+        ahead, followed = [(-1.0, offers.reached("") or Prefix(""))], set[Prefix]()
         found, asked, refused = dict[str, tuple[ParsedAction, float]](), 0, "none is among the likeliest tokens"
         while ahead and len(found) < k:
             less, beginning = heapq.heappop(ahead)
@@ -165,7 +165,7 @@ class LikeliestPolicy:
             raise AnswerError(f"{self._model.name} begins no offered action for the {request.role} that can be taken: {refused}")
         return merge_proposals(list(found.values()), k)
 
-    async def _shares(self, request: ChatRequest, text: str, offers: Offers) -> Mapping[Beginning, float]:
+    async def _shares(self, request: ChatRequest, text: str, offers: Offers) -> Mapping[Prefix, float]:
         """Return the beginnings that the likeliest tokens after one lead to. Raises ModelError, UsageError."""
         choice = await self._continued(one_token(request), text)
         if not choice.top_logprobs or not (listed := choice.top_logprobs[0]):

@@ -1,4 +1,4 @@
-"""Judges of one token and answers by a schema, with a real llama.cpp server: that they work, not how well the model judges."""
+"""Judges of one token, likeliest actions and answers by a schema, with a real llama.cpp server: that they work, not how well it answers."""
 
 from collections.abc import AsyncIterator, Iterator
 
@@ -7,12 +7,13 @@ import pytest
 
 from exact.agents.form import PREFERENCE
 from exact.agents.parse import parse_preference
+from exact.agents.policy.likeliest import LikeliestPolicy
 from exact.agents.value.logprob import LogprobValue
-from exact.config import ValueConfig, ViewConfig
+from exact.config import PolicyConfig, ValueConfig, ViewConfig
 from exact.models.base import ChatRequest, Message, Sampling, Text
 from exact.models.openai import OpenAIModel
 from tests.models import llamacpp
-from tests.prompts.states import context
+from tests.prompts.states import ACTIONS, context
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +36,12 @@ def asked(text: str, **sampling: object) -> ChatRequest:
 async def test_a_state_is_judged_by_one_token(model: OpenAIModel) -> None:
     found = await LogprobValue(model, ValueConfig(kind="logprob"), ViewConfig(observation_tokens=300)).evaluate(context())
     assert 0.0 < found.value < 1.0 and found.rationale.startswith("yes with probability")
+
+
+async def test_the_likeliest_actions_are_offered_ones(model: OpenAIModel) -> None:
+    policy = LikeliestPolicy(model, PolicyConfig(form="likeliest"), ViewConfig(observation_tokens=300), sampling=Sampling(max_tokens=20))
+    found = await policy.propose(context(), ACTIONS.without(("fill", "stop")), 3)
+    assert len({each.action.key for each in found}) == 3 and [each.prior for each in found] == sorted(each.prior for each in found)[::-1]
 
 
 async def test_the_tokens_of_an_answer_end_where_its_text_does(model: OpenAIModel) -> None:

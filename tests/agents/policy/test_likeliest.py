@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from contextlib import nullcontext
 
 import msgspec
 import pytest
@@ -11,15 +12,20 @@ from exact.agents.agent import build_agent
 from exact.agents.policy import likeliest
 from exact.agents.policy.likeliest import LikeliestPolicy, Offer, Offers, offers_of
 from exact.agents.policy.llm import LLMPolicy
-from exact.config import Config, ModelConfig, PolicyConfig, ViewConfig
+from exact.config import Config, ModelConfig, PolicyConfig, ViewConfig, parse
 from exact.context import Taken
 from exact.environments.browser.act.grammar import BROWSER_ACTIONS
+from exact.environments.toy.factory import ToyFactory
+from exact.environments.toy.known import maze
 from exact.errors import AnswerError, ModelError, UsageError
 from exact.models.base import Sampling, TokenChance
 from exact.models.meter import metered
 from exact.models.openai import OpenAIModel
 from exact.models.scripted import Reply, ScriptedModel, ScriptedServer
 from exact.observation import Element
+from exact.runs import runner
+from exact.runs.runner import Runner, create, reopen
+from tests.learning.runs import task_of, with_task
 from tests.prompts.states import ACTIONS, SHOE, context, page
 
 VERBS = {"": {" click": 0.6, " fill": 0.3, " enter": 0.05, " scroll": 0.04}}
@@ -172,6 +178,19 @@ async def test_every_request_is_counted_with_its_tokens():
     assert len(got) == 3 and len(exchanges) == len(served.bodies) == 4
     assert sum(each.usage.input_tokens for each in exchanges) == served.input_tokens
     assert [body["max_tokens"] for body in served.bodies] == [1, 1, 1, 9]
+
+
+async def test_a_run_counts_every_request(tmp_path, monkeypatch):
+    model = ScriptedModel(server({"": {" go": 0.7, " stop": 0.3}, ' go "': 'east"', ' stop "': 'no"'}))
+    given = {"policy": {"kind": "llm", "form": "likeliest"}, "value": {"kind": "constant"}, "reflection": {"kind": "none"}}
+    search = {"search": {"algorithm": "react", "k": 2}, "limits": {"actions": 1}, "models": {"policy": {"model": "scripted"}}}
+    graph = maze()
+    task = task_of(graph, 0)
+    create(tmp_path / "run", (task,), parse(given | search))
+    run, settings = reopen(tmp_path / "run")
+    monkeypatch.setattr(runner, "open_models", lambda config, opened: {"policy": model})
+    [line] = await Runner(folder=with_task(run, task), config=settings, open_environments=lambda _: nullcontext(ToyFactory(graph))).run()
+    assert line.policy == "llm" and line.calls == len(model.requests) == 2
 
 
 def made(**policy):

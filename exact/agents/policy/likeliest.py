@@ -184,7 +184,7 @@ class LikeliestPolicy:
 
     async def _written(self, request: ChatRequest, text: str, offers: Offers, context: Context, actions: ActionSpace) -> ParsedAction:
         """Return the action of a beginning, whose free part the model writes. Raises ModelError, and ActionError if it cannot be taken."""
-        if offer := offers.freed(text):
+        if (offer := offers.freed(text)) and not (offer.quoted and _QUOTED.match(text, len(offer.text))):
             freely = msgspec.structs.replace(request, grammar=_TO_THE_QUOTE if offer.quoted else "")
             text += (await self._continued(freely, text)).text.removeprefix(BEGUN + text)
             quoted = _QUOTED.match(text, len(offer.text)) if offer.quoted else None
@@ -242,7 +242,7 @@ def offers_of(
         elif part is Parameter.ELEMENT and (not ids or len(some) <= _MOST_ELEMENTS):
             ways = [(named[id], (*ids, id)) for id in some if (*ids, id) not in refused]
         else:
-            known = options_of(some[ids[0]], elements) if verb.name == "select" else files if verb.name == "upload" else ()
+            known = options_of(some[ids[0]], elements) if verb.name == "select" and ids else files if verb.name == "upload" else ()
             ways = [(json.dumps(each, ensure_ascii=False), ids) for each in known if part is Parameter.TEXT]
             if not ways:
                 quoted = part is Parameter.TEXT

@@ -104,6 +104,12 @@ async def test_a_token_may_straddle_the_quotation_mark_of_a_text():
     assert [each.action.key for each in (await proposed(tokens))[0]] == ['stop "done"', 'fill [3] "4"']
 
 
+async def test_a_text_that_a_token_closes_is_not_written_on():
+    tokens = {"": {" fill": 1.0}, " fill": {' [3] ""': 0.6, ' [4] "7"\n': 0.4}}
+    got, model = await proposed(tokens, k=2, given=context(page(("button", "a"), ("link", "b"), ("textbox", "c"), ("textbox", "d"))))
+    assert [each.action.key for each in got] == ['fill [3] ""', 'fill [4] "7"'] and len(model.requests) == 2
+
+
 def test_tokens_that_lead_to_one_action_add_up_and_others_are_left_out():
     offered = Offers([Offer(" click [1]"), Offer(" click [12]")])
     listed = [TokenChance(text, math.log(share)) for text, share in {"]": 0.4, "2": 0.3, "]\n\n": 0.2, "3": 0.06, "": 0.04}.items()]
@@ -236,6 +242,7 @@ def test_offers_are_of_what_a_verb_has_a_use_for():
     assert written("select", *some) == [' select [1] "Spain"'] and written("fill", *some) == [' fill [4] "']
     assert written("upload", *some, files=["a.txt"]) == [' upload [3] "a.txt"']
     assert written("scroll_in", ok) == [f" scroll_in [3] {way}" for way in ("up", "down", "left", "right")]
+    assert [offer.text for offer in offers_of(Verb(name="select", form=(Parameter.TEXT,)), some, {})] == [' select "']
     assert written("type", *some) == [] and written("drag_at") == [" drag_at "]
     assert written("drag", ok, name)[:2] == [" drag [3] to [3]", " drag [3] to [4]"]
     assert written("drag", *(Element(id=str(number), role="button") for number in range(41)))[:2] == [" drag [0] to ", " drag [1] to "]

@@ -3,6 +3,7 @@
 The plan, with tasks, seeds and the decision, was committed before any attempt: bench/plans/search_pays.md.
 
     python bench/search_pays.py --headroom qwen2.5-coder-1.5b     attempt what is not recorded (hours)
+    python bench/search_pays.py --raised qwen2.5-coder-1.5b       the same with raised proposals
     python bench/search_pays.py --quick                           compute the figures from the records
 
 Needs `shells/setup.sh --instruct`.
@@ -46,6 +47,8 @@ CANDIDATES = (
 SELECTION, MEASURED = (10601, 10602, 10603), (10611, 10612)
 """Seeds that put a task into its stratum, and seeds of the headroom."""
 STRATA = ("sometimes", "never", "always")
+PARTS = {"headroom": "", "raised": " with raised proposals"}
+"""What is measured of a stratum, and how tables call it."""
 GOAL = 0.15
 """Least lower end of a stratum's gain for which a comparison is run."""
 
@@ -68,8 +71,8 @@ def ordered() -> list[str]:
     return sorted(CANDIDATES, key=lambda name: hashlib.sha256(name.encode()).hexdigest())
 
 
-def settings(arm: str, base_url: str) -> Config:
-    """Return the configuration of an arm: `react` or `oracle`."""
+def settings(arm: str, base_url: str, *, raised: bool = False) -> Config:
+    """Return the configuration of an arm: `react` or `oracle`. `raised`: proposals are the likeliest of all offered actions."""
     model = {
         "provider": "llamacpp", "model": "local", "base_url": base_url, "max_tokens": 128, "timeout": 1200.0,
         "temperature": 0.3 if arm == "react" else 0.8, "price": {"input": 0, "output": 0},
@@ -88,6 +91,9 @@ def settings(arm: str, base_url: str) -> Config:
         given["search"] = {**AGENTS["rmcts"]["search"], "k": 4, "iterations": 8, "depth": 4}
         given["value"] = {"kind": "oracle"}
         given["policy"]["samples"] = 4
+    if raised:
+        given["policy"] |= {"form": "likeliest", "elements": "id"}
+        given["limits"]["calls"] = 4000  # of one token each
     return parse(given)
 
 
@@ -99,7 +105,8 @@ def part(model: str, name: str, tasks: Sequence[str], seeds: Sequence[int], arms
         if {each.id for each in wanted} <= {each.task for each in records() if each.row == row}:
             continue
         work = WORK / model / name / task / arm
-        results = asyncio.run(attempt(folder_of(work, wanted, {arm: settings(arm, url)}), parallel, _common.Noise()))
+        folder = folder_of(work, wanted, {arm: settings(arm, url, raised=name == "raised")})
+        results = asyncio.run(attempt(folder, parallel, _common.Noise()))
         write_records(RECORDS, [*records(), *(recorded(row, each) for each in results)])
         shutil.rmtree(work)
 
@@ -127,13 +134,13 @@ def strata(model: str, kept: Sequence[Attempt]) -> Mapping[str, list[str]]:
     return found
 
 
-def headroom(model: str, parallel: int, threads: int, tasks: int) -> None:
-    """Attempt what the plan asks for of one model, of at most so many tasks of a stratum."""
+def headroom(model: str, parallel: int, threads: int, tasks: int, name: str) -> None:
+    """Attempt one of `PARTS` of a model, of at most so many tasks of a stratum; before it, what puts tasks into strata."""
     port = 8471 + len(model) % 7
     with _llamacpp.serving(slots=4, context=6144, port=port, threads=threads, weights=FOLDER / f"{model}.gguf"):
         part(model, "selection", ordered(), SELECTION, ("react",), parallel, port)
         for stratum in ("sometimes", "never"):
-            part(model, "headroom", strata(model, records())[stratum][:tasks], MEASURED, ("react", "oracle"), parallel, port)
+            part(model, name, strata(model, records())[stratum][:tasks], MEASURED, ("react", "oracle"), parallel, port)
 
 
 def show(kept: Sequence[Attempt]) -> tuple[dict[str, Any], list[_common.Figure]]:
@@ -142,17 +149,21 @@ def show(kept: Sequence[Attempt]) -> tuple[dict[str, Any], list[_common.Figure]]
     figures = [_common.Figure("attempts", len(kept))]
     details, rows = dict[str, Any](), list[list[str]]()
     for model in sorted({each.row.partition(" ")[0] for each in kept}):
-        for stratum, names in strata(model, kept).items():
-            ids = [f"miniwob/{name}" for name in names]
-            react, oracle = (f"{model} headroom {arm}" for arm in ("react", "oracle"))
+        for (stratum, names), (name, called) in itertools.product(strata(model, kept).items(), PARTS.items()):
+            ids = [f"miniwob/{each}" for each in names]
+            react, oracle = (f"{model} {name} {arm}" for arm in ("react", "oracle"))
+            if name != "headroom" and not solved.get(react):
+                continue
             gained = gain(solved, oracle, react, ids)
             cells = [_said(rate(grouped(solved.get(row, {}), ids))) for row in (react, oracle)]
             tokens = [_mean(kept, row, names) for row in (react, oracle)]
-            rows.append([f"{model}, {stratum}", str(len(names)), str(gained.tasks), *cells, _said(gained), *tokens])
-            details[f"{model} {stratum}"] = {"tasks": names, "measured": gained.tasks, "gain": [gained.mean, gained.low, gained.high]}
+            rows.append([f"{model}, {stratum}{called}", str(len(names)), str(gained.tasks), *cells, _said(gained), *tokens])
+            details[f"{model} {stratum}{called}"] = {
+                "tasks": names, "measured": gained.tasks, "gain": [gained.mean, gained.low, gained.high],
+            }  # fmt: skip
             if gained.tasks:
                 size = model.rpartition("-")[2].replace(".", "_")
-                figures.append(_common.Figure(f"oracle_gain_low_{size}_{stratum}", gained.low, goal=GOAL))
+                figures.append(_common.Figure(f"oracle_gain_low_{size}_{stratum}" + "_raised" * (name == "raised"), gained.low, goal=GOAL))
     header = ["model, stratum", "tasks", "attempts", "ReAct", "oracle search", "gain", "tokens of ReAct", "of the search"]
     _common.table(header, rows)
     return details, figures
@@ -170,6 +181,7 @@ def _mean(kept: Sequence[Attempt], row: str, names: Sequence[str]) -> str:
 def parsed() -> argparse.Namespace:
     parser = _common.parser(__doc__ or "")
     parser.add_argument("--headroom", metavar="MODEL", help="model of .bench/instruct to attempt the plan's tasks with")
+    parser.add_argument("--raised", metavar="MODEL", help="the same with the likeliest of all offered actions as proposals")
     parser.add_argument("--parallel", type=int, default=2)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--tasks", type=int, default=10, help="most tasks of a stratum")
@@ -178,10 +190,12 @@ def parsed() -> argparse.Namespace:
 
 def main() -> int:
     options, noise = parsed(), _common.Noise()
-    if options.headroom:
-        if not _llamacpp.available() or not (FOLDER / f"{options.headroom}.gguf").exists():
+    for name in PARTS:
+        if not (model := getattr(options, name)):
+            continue
+        if not _llamacpp.available() or not (FOLDER / f"{model}.gguf").exists():
             _common.lacks("llama.cpp or the instruct models are not installed: run shells/setup.sh --instruct")
-        headroom(options.headroom, options.parallel, options.threads, options.tasks)
+        headroom(model, options.parallel, options.threads, options.tasks, name)
     details, figures = show(records())
     wrong = differing(figures, RESULT) if options.quick and RESULT.exists() else []
     conclude(wrong, len(records()))

@@ -74,3 +74,5 @@ def test_the_release_files_name_this_package_and_version() -> None:
     assert citation["title"] == "exact" and citation["version"] == exact.__version__ and citation["cff-version"] == "1.2.0"
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text("utf-8"))
     assert {"build", "publish"} <= workflow["jobs"].keys()
+    assert f"\n## [{exact.__version__}] - 20" in (ROOT / "CHANGELOG.md").read_text("utf-8")
+    assert (ROOT / ".github" / "notes" / f"v{exact.__version__}.md").read_text("utf-8").startswith(f"exact {exact.__version__}\n")

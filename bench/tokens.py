@@ -12,7 +12,7 @@ screenshot of 1280 x 2048 pixels has 1,105 tokens. Its instructions and examples
 Tokens are estimated by one rule for all rows. The cacheable share is that of prompt tokens in a beginning that an earlier request of
 the run had too.
 
-    python bench/tokens.py [--quick] [--json FILE]
+    python bench/tokens.py [--quick] [--run FOLDER] [--json FILE]
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,6 +38,7 @@ from exact.agents.agent import build_agent
 from exact.calibration.collect import Source, open_source
 from exact.config import parse
 from exact.context import Context
+from exact.errors import AnswerError
 from exact.learning.attempts import attempts
 from exact.learning.states import action_space
 from exact.models.base import ChatAnswer, ChatRequest, Choice, Image, Text, Usage
@@ -67,8 +69,8 @@ class Asked(NamedTuple):
 
     context: Context
     actions: ActionSpace
-    answer: str
-    """An action of the state, as a policy's answer."""
+    answers: tuple[str, ...]
+    """Actions of the state, as a policy's answers."""
     expanded: bool
     evaluated: bool
     value: float
@@ -95,7 +97,7 @@ class Counting:
     name, price = "simulated/counting", None
 
     def __init__(self, asked: Sequence[Asked]) -> None:
-        self._answers = [each.answer for each in asked]
+        self._answers = [each.answers for each in asked]
         self._judge = SimulatedJudge([each.value for each in asked])
         self.sent: list[tuple[str, str, int]] = []
         """Role, text and tokens of each request."""
@@ -104,18 +106,20 @@ class Counting:
         parts = [part for message in request.messages for part in message.parts]
         text = "\n".join(part.text for part in parts if isinstance(part, Text))
         pictures = sum(picture(*size(part.data)) for part in parts if isinstance(part, Image))
-        self.sent.append((request.role, text, count(text) + pictures))
+        if not request.attempt:  # an action that changes nothing is refused: a policy of ours would name another one
+            self.sent.append((request.role, text, count(text) + pictures))
         if request.role != "policy":
             return await self._judge.complete(request)
-        answers = tuple(Choice(text=self._answers[request.node], finish="stop") for _ in range(request.sampling.n))
-        return ChatAnswer(choices=answers, usage=Usage(), model=self.name, raw="")
+        answers = self._answers[request.node]
+        choice = Choice(text=answers[request.attempt % len(answers)], finish="stop")
+        return ChatAnswer(choices=(choice,) * request.sampling.n, usage=Usage(), model=self.name, raw="")
 
     async def close(self) -> None:
         """Do nothing: there is no connection."""
 
 
-def record(folder: Path, tasks: Sequence[str], transitions: int) -> Source:
-    """Search tasks with a random policy and the built-in value function, and return the run."""
+def record(folder: Path, tasks: Sequence[str], transitions: int) -> None:
+    """Search tasks with a random policy and the built-in value function, into a folder."""
     settings = [
         f"search.iterations={ITERATIONS}",
         f"search.k={K}",
@@ -129,7 +133,6 @@ def record(folder: Path, tasks: Sequence[str], transitions: int) -> Source:
     config = _common.ROOT / "shells" / "configs" / "rmcts_builtin.yaml"
     command = [sys.executable, "-m", "exact.cli", "run", *tasks, "--config", str(config), "--out", str(folder)]
     subprocess.run([*command, *(part for each in settings for part in ("--set", each))], check=False, stdout=sys.stderr)
-    return open_source(RunFolder.open(folder))
 
 
 def states(source: Source) -> Iterator[Asked]:
@@ -141,7 +144,7 @@ def states(source: Source) -> Iterator[Asked]:
             if not (node.edges or judged):
                 continue
             seen = agent_context(attempt.state, attempt.blobs, attempt.task, node, AskMoment(node.depth, None, ()))
-            chosen = f"Thought.\nAction: {node.edges[0].action.key}" if node.edges else ""
+            chosen = tuple(f"Thought.\nAction: {edge.action.key}" for edge in node.edges)
             yield Asked(seen, actions, chosen, bool(node.edges), judged, node.evaluation.value if node.evaluation else 0.5)
 
 
@@ -155,7 +158,8 @@ async def ours(name: str, settings: dict[str, object], asked: Sequence[Asked]) -
         if each.evaluated:
             await agent.value.evaluate(context)
         if each.expanded:
-            await agent.policy.propose(context, each.actions, K)
+            with suppress(AnswerError):  # each action of a random policy may change nothing; the request is counted
+                await agent.policy.propose(context, each.actions, K)
     policy = sum(tokens for role, _, tokens in model.sent if role == "policy")
     total = sum(tokens for _, _, tokens in model.sent)
     return Row(name, len(model.sent), policy, total - policy, cacheable([text for _, text, _ in model.sent]))
@@ -200,11 +204,16 @@ def exact_layout(name: str, asked: Sequence[Asked], *, pictures: bool) -> Row:
 
 
 async def main() -> int:
-    options, noise = _common.parser(__doc__ or "").parse_args(), _common.Noise()
+    parser, noise = _common.parser(__doc__ or ""), _common.Noise()
+    parser.add_argument("--run", type=Path, metavar="FOLDER", help="ask at the states of this run, which is made if it does not exist")
+    options = parser.parse_args()
     noise.probe()
     tasks = [f"miniwob/{name}?seed=20" for name in (MINIWOB[:QUICK] if options.quick else MINIWOB)]
     with tempfile.TemporaryDirectory(prefix="exact-bench-") as folder:
-        source = record(Path(folder) / "run", tasks if options.quick else [*tasks, *SITES], 25 if options.quick else 300)
+        run = options.run or Path(folder) / "run"
+        if not run.exists():
+            record(run, tasks if options.quick else [*tasks, *SITES], 25 if options.quick else 300)
+        source = open_source(RunFolder.open(run))
         asked = list(states(source))
     noise.probe()
     with use_fence_key(secrets.token_hex(16)):  # as an attempt does

@@ -59,6 +59,9 @@ AGENTS: dict[str, dict[str, object]] = {
     "default": {},
     "debate": {"value": {"kind": "debate"}},
     "logprob": {"value": {"kind": "logprob"}},
+    "default, changes": {"value": {"kind": "cascade", "changes": True}},
+    "debate, changes": {"value": {"kind": "debate", "changes": True}},
+    "logprob, changes": {"value": {"kind": "logprob", "changes": True}},
 }
 TEXT_TOKENS, SCREEN, MIDDLE, ARGUMENT = 3840, (1280, 2048), 4, 130
 """ExACT's tokens of a state's text, pixels of a screenshot, screenshots in the middle of a judged path, and tokens of an argument."""

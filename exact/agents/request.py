@@ -27,6 +27,7 @@ def state_request(
     model: str = "",
     more: int = 0,
     labels: bool = False,
+    changes: bool = False,
     grammar: Callable[[PromptView], str] | None = None,
     form: AnswerForm | None = None,
     **inputs: object,
@@ -35,12 +36,14 @@ def state_request(
 
     `model` names the tokenizer rules. `more` is the number of earlier requests for the same evaluation or expansion. Together with the
     context's draw it keys the answer: repeated requests get different answers, and a recorded answer can be found again. `grammar` returns
-    the grammar of the answer to the shown view, and `form` is that of the answer as JSON. With `labels` elements are named by label.
+    the grammar of the answer to the shown view, and `form` is that of the answer as JSON. With `labels` elements are named by label. With
+    `changes` a prompt that judges shows the state before the last step whole, and the state itself by the lines that this step changed.
     """
-    seen = view_state(context, view, model, labels=labels)
+    changes = changes and view.text
+    seen = view_state(context, view, model, labels=labels, whole_before=changes)
     known = {
         "context": seen.context, "label": label_action if labels else action_label, "history": view.history,
-        "elements": "label" if labels else "id", "screen": seen.screen, "picture": seen.shown,
+        "elements": "label" if labels else "id", "screen": seen.screen, "picture": seen.shown, "changes": changes,
     }  # fmt: skip
     prompt = render_prompt(name, **inputs, **{each: value for each, value in known.items() if each in prompt_inputs(name)})
     request = chat_request(
@@ -55,11 +58,14 @@ def check_view(view: ViewConfig) -> None:
         raise UsageError("view.text and view.images are both false: show at least one of them")
 
 
-def view_state(context: Context, view: ViewConfig, model: str = "", *, labels: bool = False, characters: int = CHARACTERS) -> PromptView:
-    """Return the view of a state that the configuration asks for."""
+def view_state(
+    context: Context, view: ViewConfig, model: str = "", *, labels: bool = False, characters: int = CHARACTERS, whole_before: bool = False
+) -> PromptView:
+    """Return the view of a state that the configuration asks for. `whole_before`: as in `view_context`."""
     return view_context(
         context, tokens=view.observation_tokens, history=view.history, images=view.images, marks=view.marks, text=view.text,
         tree=view.tree, html=view.html, labels=labels, image_tokens=view.image_tokens, model=model, characters=characters,
+        whole_before=whole_before,
     )  # fmt: skip
 
 

@@ -193,7 +193,7 @@ class LLMValue:
     async def _samples(self, context: Context, more: int, count: int) -> list[ValueSample]:
         request = state_request(
             self._prompt, context, self._view, self._sampling, role=self._config.role, samples=count, model=self._model.name, more=more,
-            form=form.GRADE,
+            changes=self._config.changes, form=form.GRADE,
         )  # fmt: skip
         graded = await ask(self._model, request, partial(parse_grade, grades=self._scale), seed=context.seed)
         return counted([ValueSample(one.value, one.reasoning) for one in graded], count)

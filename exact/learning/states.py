@@ -97,9 +97,8 @@ class StateTexts:
         return turn.prompt.messages(*(() if node.terminated else turn.images))[1]
 
     def _value_request(self, context: Context) -> ChatRequest:
-        if self._value.kind == "logprob":
-            return state_request("value_logprob", context, self._view, Sampling(), role="value", samples=1, arguments=())
-        return state_request("value", context, self._view, Sampling(), role="value", samples=1)
+        name, inputs = ("value_logprob", {"arguments": ()}) if self._value.kind == "logprob" else ("value", {})
+        return state_request(name, context, self._view, Sampling(), role="value", samples=1, changes=self._value.changes, **inputs)
 
 
 def action_space(attempt: JournaledAttempt) -> ActionSpace:

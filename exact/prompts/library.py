@@ -39,7 +39,9 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     version: int
     inputs: tuple[str, ...]
-    """Names of the inputs, all required."""
+    """Names of the required inputs."""
+    options: dict[str, Any] = {}
+    """Values of the inputs that a caller may leave out."""
     example: dict[str, Any] = {}
     """Inputs to render it with, unless `exact.prompts.example` has them."""
     source: str = ""
@@ -96,11 +98,12 @@ class Library:
         return self._prompts[name]
 
     def takes(self, name: str) -> tuple[str, ...]:
-        """Return the inputs that callers give to a prompt: those of the package's prompt of that name, if there is one.
+        """Return the inputs that callers may give to a prompt: those of the package's prompt of that name, if there is one.
 
         Raises UsageError.
         """
-        return self._inputs(self.prompt(name))
+        wanted = self._wanted(self.prompt(name))
+        return (*wanted.inputs, *wanted.options)
 
     def text(self, name: str) -> str:
         """Return the text of a prompt's file.
@@ -119,9 +122,10 @@ class Library:
         import jinja2
 
         described = self.prompt(name)
-        wanted = self._inputs(described)
-        if set(inputs) != set(wanted):
-            raise TypeError(f"prompt {name} takes {', '.join(wanted)}, got {', '.join(inputs)}")
+        wanted = self._wanted(described)
+        if set(inputs) - set(wanted.options) != set(wanted.inputs):
+            raise TypeError(f"prompt {name} takes {', '.join(wanted.inputs)}, got {', '.join(inputs)}")
+        inputs = wanted.options | inputs
         try:
             with record_cuts() as cut:
                 module = self._templates.get_template(f"{name}.j2").make_module(inputs)
@@ -160,15 +164,16 @@ class Library:
             raise UsageError(f"{own or name} has the name {front.name!r}: write {name!r}, as its file is named")
         digest = hashlib.sha256("".join(self._texts(f"{name}.j2")).encode()).hexdigest()
         found = msgspec.structs.replace(front, digest=digest[:6], source=str(own or ""))
-        if strange := set(found.inputs) - set(self._inputs(found)):
-            raise UsageError(f"{own} takes {', '.join(sorted(strange))}: {name} is given {', '.join(self._inputs(found))}")
+        wanted = self._wanted(found)
+        if strange := {*found.inputs, *found.options} - {*wanted.inputs, *wanted.options}:
+            raise UsageError(f"{own} takes {', '.join(sorted(strange))}: {name} is given {', '.join(wanted.inputs)}")
         return found
 
-    def _inputs(self, described: Prompt) -> tuple[str, ...]:
-        """Return the inputs that callers give: those of the package's prompt of that name, otherwise the prompt's own."""
+    def _wanted(self, described: Prompt) -> Prompt:
+        """Return the prompt that says which inputs callers give: the package's of that name, otherwise the prompt itself."""
         if self._folder is not None and described.source and described.name in _PACKAGE.names():
-            return _PACKAGE.prompt(described.name).inputs
-        return described.inputs
+            return _PACKAGE.prompt(described.name)
+        return described
 
     @functools.cached_property
     def _templates(self) -> jinja2.Environment:

@@ -69,13 +69,15 @@ def view_context(
     image_tokens: int = 1500,
     model: str = "",
     characters: int = CHARACTERS,
+    whole_before: bool = False,
 ) -> PromptView:
     """Return the view of a context with at most `tokens` per observation and `image_tokens` per picture, as `model` counts them.
 
     `history` is the number of past steps that the prompt shows; it summarises the others, which are noted here. With `marks` the screenshot
     shows the element ids of the text. `tree` selects the full text or only the part in view,
     before it is cut. `html` adds HTML in as many tokens again. Without `text` and `html`, the screenshot is all that is shown of the state.
-    With `labels` text and refused actions name elements by label first.
+    With `labels` text and refused actions name elements by label first. With `whole_before` the observation before the last step is cut as
+    the state is, so that all states after it show it alike.
 
     Raises UsageError if a picture of the task cannot be read, if nothing would be shown, or if HTML is requested but was not observed.
     """
@@ -85,10 +87,11 @@ def view_context(
     if text:
         available = characters // 2 if html else characters
         observation, notes = fit_observation(context.observation, tokens, model=model, characters=available, view=tree == "view")
-        if past and past[-1].observation.text != context.observation.text:
-            before, more = fit_observation(past[-1].observation, tokens, model=model, characters=min(PREVIOUS_CHARACTERS, characters))
+        if past and (whole_before or past[-1].observation.text != context.observation.text):
+            room = available if whole_before else min(PREVIOUS_CHARACTERS, characters)
+            before, more = fit_observation(past[-1].observation, tokens, model=model, characters=room, view=whole_before and tree == "view")
             past = (*past[:-1], msgspec.structs.replace(past[-1], observation=before))
-            notes += more
+            notes += tuple(note for note in more if note not in notes)
         elements = _listed(observation)
     else:
         observation = _in_picture(context.observation)

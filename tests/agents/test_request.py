@@ -67,3 +67,22 @@ def test_the_configuration_chooses_the_parts_of_a_state_that_are_shown():
     assert shown()[0].count('"Blue shoe"') > shown(history=1)[0].count('"Blue shoe"')
     assert (shown()[1], shown(images=True)[1], shown(images=True, marks=True)[1]) == (0, 1, 1)
     assert "Here" not in shown(images=True, marks=True, text=False)[0]
+
+
+def test_a_judge_is_shown_the_state_before_as_whole_as_the_state():
+    rows = [("link", f"Shoe number {i}") for i in range(400)]
+    before, now = page(*rows), page(*rows, ("heading", "Sold"))
+    seen = context(now, history=(msgspec.structs.replace(context().history[0], observation=before),))
+    default, changed = (
+        state_request("value", seen, ViewConfig(), Sampling(), role="value", samples=1, changes=each).messages[1].parts[0].text
+        for each in (False, True)
+    )
+    assert '+[401] heading "Sold"' in changed and changed.count("Shoe number 399") == 1
+    assert len(changed) < 1.1 * len(default) and changed.index("Shoe number 399") < changed.index("The last step:")
+
+
+def test_a_state_that_is_only_in_its_picture_is_not_shown_by_changes():
+    seen = context(msgspec.structs.replace(SHOE, screenshot=png(20, 20)))
+    view = ViewConfig(text=False, images=True)
+    one, other = (state_request("value", seen, view, Sampling(), role="value", samples=1, changes=each) for each in (False, True))
+    assert one == other

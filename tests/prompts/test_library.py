@@ -66,6 +66,11 @@ RENDERED = {
     ),
     "value": lambda: render_prompt("value", context=context(reflections=(msgspec.structs.replace(LESSON, kind="value"),)), **VALUE),
     "value_changes": lambda: render_prompt("value", context=CHANGED, **VALUE),
+    "value_apart": lambda: render_prompt("value", context=CHANGED, changes=True, **VALUE),
+    "value_apart_unseen": lambda: render_prompt("value", context=WITHHELD, changes=True, **VALUE),
+    "value_apart_ended": lambda: render_prompt("value", context=ANSWERED, changes=True, **VALUE),
+    "judge_apart": lambda: render_prompt("judge", context=CHANGED, arguments=CASES, changes=True, **VALUE),
+    "debater_apart": lambda: render_prompt("debater", context=CHANGED, side="for", heard=(), changes=True, **VALUE),
     "value_unseen": lambda: render_prompt("value", context=WITHHELD, **VALUE),
     "value_ended": lambda: render_prompt("value", context=context(LIST, terminated=True), **VALUE),
     "value_debate": lambda: render_prompt("value_debate", context=context(), **VALUE),
@@ -151,6 +156,33 @@ def test_the_digest_covers_the_parts_that_a_prompt_uses():
 def test_every_prompt_has_its_own_name_and_names_its_inputs():
     assert {"policy", "reflection", "value", "judge"} <= set(prompt_names()) == {describe_prompt(name).name for name in prompt_names()}
     assert describe_prompt("value").inputs == ("context", "label", "history")
+
+
+JUDGES = {
+    "value": {},
+    "value_debate": {},
+    "value_logprob": {"arguments": ()},
+    "judge": {"arguments": CASES},
+    "debater": {"side": "for", "heard": ()},
+    "value_rubric": {"checks": ("Is it bought?",)},
+}
+
+
+@pytest.mark.parametrize("name", JUDGES)
+def test_states_after_one_state_begin_alike_up_to_the_last_step(name):
+    other = msgspec.structs.replace(FILL, action=ACTIONS.parse('fill [3] "41"'))
+    states = (CHANGED, WITHHELD, ANSWERED, context(history=(*context().history, other)))
+    users = [render_prompt(name, context=each, changes=True, **VALUE, **JUDGES[name]).user for each in states]
+    assert len({user.partition("The last step:")[0] for user in users}) == 1
+    assert all(SHOE.text in user.partition("The last step:")[0] for user in users) and all(user.count(SHOE.text) == 1 for user in users)
+
+
+@pytest.mark.parametrize("name", JUDGES)
+def test_a_state_whose_change_is_longer_or_that_speaks_to_models_is_shown_whole(name):
+    marked = context(msgspec.structs.replace(FILLED, marked=("speaks to models",)), history=CHANGED.history)
+    for seen in (WENT_ON, marked, context(LIST, history=())):
+        changed, plain = (render_prompt(name, context=seen, changes=each, **VALUE, **JUDGES[name]).user for each in (True, False))
+        assert changed == plain
 
 
 def test_an_unknown_prompt_is_named_with_the_nearest():

@@ -75,7 +75,7 @@ class DebateValue:
         role = f"{self._config.role}.{'supporter' if side == 'for' else 'opposer'}"
         request = state_request(
             "debater", context, self._view, speaker.sampling, role=role, samples=1, model=speaker.model.name, more=number, side=side,
-            heard=arguments,
+            changes=self._config.changes, heard=arguments,
         )  # fmt: skip
         [text] = await ask(speaker.model, request, parse_argument, seed=context.seed, cut=whole_sentences)
         return Argument(side=side, text=text, round=number)
@@ -92,7 +92,7 @@ class DebateValue:
         request = state_request(
             "value_logprob" if one_token else "judge", context, self._view, speaker.sampling,
             role=roles.judge_role(self._config, judge), samples=count, model=speaker.model.name, more=more,
-            arguments=order_arguments(arguments, order), form=None if one_token else form.GRADE,
+            changes=self._config.changes, arguments=order_arguments(arguments, order), form=None if one_token else form.GRADE,
         )  # fmt: skip
         if one_token:
             return await read_verdicts(speaker.model, request, seed=context.seed, first=not more, judge=judge, order=order)

@@ -52,7 +52,7 @@ class LogprobValue:
     async def _samples(self, context: Context, more: int, count: int) -> list[ValueSample]:
         request = state_request(
             "value_logprob", context, self._view, self._sampling, role=self._config.role, samples=count, model=self._model.name,
-            more=more, arguments=(),
+            more=more, changes=self._config.changes, arguments=(),
         )  # fmt: skip
         return await read_verdicts(self._model, request, seed=context.seed, first=not more)
 
@@ -127,7 +127,8 @@ class TrainedValue:
         Raises ModelError, also if the answer is not a number in [0, 1].
         """
         request = state_request(
-            "value", context, self._view, Sampling(temperature=0.0), role=self._config.role, samples=1, model=self._model.name
+            "value", context, self._view, Sampling(temperature=0.0), role=self._config.role, samples=1, model=self._model.name,
+            changes=self._config.changes,
         )  # fmt: skip
         answer = await self._model.complete(request)
         text = answer.choices[0].text

@@ -43,7 +43,7 @@ class RubricValue:
     async def _samples(self, context: Context, checks: tuple[str, ...], more: int, count: int) -> list[ValueSample]:
         request = state_request(
             "value_rubric", context, self._view, self._sampling, role=self._config.role, samples=count, model=self._model.name,
-            more=more, checks=checks, form=form.CHECK_ANSWERS,
+            more=more, changes=self._config.changes, checks=checks, form=form.CHECK_ANSWERS,
         )  # fmt: skip
         answers = await ask(self._model, request, partial(parse_check_answers, checks=len(checks)), seed=context.seed)
         return counted([self._sample(checks, met, context) for met in answers], count)

@@ -2,11 +2,12 @@ import msgspec
 import pytest
 
 from exact.agents.siblings import LLMValue
-from exact.config import ValueConfig, ViewConfig
-from exact.errors import AnswerError
+from exact.agents.value.build import build_value_function
+from exact.config import ValueConfig, ViewConfig, parse
+from exact.errors import AnswerError, ModelError
 from exact.models.base import Sampling
 from exact.models.scripted import Reply, ScriptedModel
-from tests.prompts.states import ACTIONS, LIST, SHOE, context
+from tests.prompts.states import ACTIONS, LIST, SHOE, context, page
 
 
 def samples(*texts: str | Reply) -> ScriptedModel:
@@ -78,3 +79,16 @@ async def test_the_request_is_the_judges():
     (request,) = model.requests
     assert (request.role, request.node, request.sampling.n, request.sampling.temperature) == ("value", 5, 2, 0.1)
     assert request.prompt.startswith("value@6:") and request.messages[1].parts[1].data == b"png"
+
+
+@pytest.mark.parametrize("kind", ["llm", "single_debate", "rubric", "logprob", "trained"])
+async def test_every_judge_can_be_shown_changes(kind):
+    filled = page(("heading", "Blue shoe"), ("button", "Buy"), ("textbox", "Size: 42"), url="http://shop.test/blue")
+    step = msgspec.structs.replace(context().history[0], observation=SHOE, action=ACTIONS.parse('fill [3] "42"'))
+    model = samples("Check 1: Is it bought?")
+    value = build_value_function(
+        parse({"models": {"policy": {"model": "scripted"}}}), ValueConfig(kind=kind, changes=True), lambda role: model, None
+    )
+    with pytest.raises(ModelError):  # no judge can read that as a grade
+        await value.evaluate(context(filled, history=(*context().history, step)))
+    assert any("The state before the last step:" in request.messages[1].parts[0].text for request in model.requests)

@@ -37,7 +37,7 @@ def state_request(
     `model` names the tokenizer rules. `more` is the number of earlier requests for the same evaluation or expansion. Together with the
     context's draw it keys the answer: repeated requests get different answers, and a recorded answer can be found again. `grammar` returns
     the grammar of the answer to the shown view, and `form` is that of the answer as JSON. With `labels` elements are named by label. With
-    `changes` a prompt that judges shows the state before the last step whole, and the state itself by the lines that this step changed.
+    `changes` a prompt that judges shows an earlier state whole, and those after it by the lines that each step changed.
     """
     changes = changes and view.text
     seen = view_state(context, view, model, labels=labels, whole_before=changes)

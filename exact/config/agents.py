@@ -114,9 +114,9 @@ class ValueConfig(Strict, frozen=True, kw_only=True):
     rounds: AtLeastOne = 1
     """debate: rounds of arguments. From the second round on each side has read the other."""
     changes: bool = False
-    """llm, single_debate, rubric, debate, logprob, trained: show the state before the last step whole, and then the state by the lines that
-    the step changed, if they are fewer characters. All states after one state then begin alike, which servers cache. A trained classifier
-    needs that of its training."""
+    """llm, single_debate, rubric, debate, logprob, trained: show an earlier state whole, then what each step after it changed, if that is
+    fewer characters, for at most `view.history` steps. A prompt then begins as that of the state before it, which servers cache. A trained
+    classifier needs the setting of its training."""
     judges: AtLeastOne = 1
     """debate: number of judges. Each may have a separate model: `value.judge`, `value.judge.1`, ..."""
     verdict: Literal["grade", "logprob"] = "grade"

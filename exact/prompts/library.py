@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,6 +29,8 @@ from exact.views.view import summarise_steps
 
 if TYPE_CHECKING:
     import jinja2
+
+    from exact.context import Context
 
 _FRONT = re.compile(r"\A---\n(?P<front>.*?)\n---\n(?P<template>.*)\Z", re.S)
 _USES = re.compile(r"""\{%-?\s*(?:from|import|include)\s+"([\w.]+)\"""")
@@ -68,6 +71,21 @@ class Rendered(msgspec.Struct, frozen=True):
         """Return the two messages to send. Images follow the user's text; images given as bytes are PNG."""
         pictures = (Image(image) if isinstance(image, bytes) else image for image in images)
         return (Message("system", (Text(self.system),)), Message("user", (Text(self.user), *pictures)))
+
+
+def shown_whole(context: Context, most: int) -> int:
+    """Return the number of steps before the last state that a prompt shows whole: those after it are shown by at most `most` changes."""
+    from exact.views.view import observation_text, show_changes
+
+    states = [*(taken.observation for taken in context.history), context.observation]
+    found, ended = 0, context.terminated or context.unseen
+    for place, (before, now) in enumerate(itertools.pairwise(states), 1):
+        if place == len(context.history) and ended:
+            continue
+        same = observation_text(before) == observation_text(now)
+        if place - found > most or marks(now) or not (same or show_changes(before, now, "before")):
+            found = place
+    return found
 
 
 class Library:
@@ -195,6 +213,7 @@ class Library:
             summary=summarise_steps,
             marks=marks,
             changes=show_changes,
+            whole=shown_whole,
             observed=observation_text,
         )
         return templates

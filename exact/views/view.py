@@ -76,8 +76,8 @@ def view_context(
     `history` is the number of past steps that the prompt shows; it summarises the others, which are noted here. With `marks` the screenshot
     shows the element ids of the text. `tree` selects the full text or only the part in view,
     before it is cut. `html` adds HTML in as many tokens again. Without `text` and `html`, the screenshot is all that is shown of the state.
-    With `labels` text and refused actions name elements by label first. With `whole_before` the observation before the last step is cut as
-    the state is, so that all states after it show it alike.
+    With `labels` text and refused actions name elements by label first. With `whole_before` the observations of all steps are cut as the
+    state is, so that all states after one show it alike.
 
     Raises UsageError if a picture of the task cannot be read, if nothing would be shown, or if HTML is requested but was not observed.
     """
@@ -87,11 +87,13 @@ def view_context(
     if text:
         available = characters // 2 if html else characters
         observation, notes = fit_observation(context.observation, tokens, model=model, characters=available, view=tree == "view")
-        if past and (whole_before or past[-1].observation.text != context.observation.text):
-            room = available if whole_before else min(PREVIOUS_CHARACTERS, characters)
-            before, more = fit_observation(past[-1].observation, tokens, model=model, characters=room, view=whole_before and tree == "view")
+        if whole_before:
+            part = (tree == "view", characters // 2 if html else 0)
+            past = tuple(_whole(taken, tokens, model, available, *part) for taken in past)
+        elif past and past[-1].observation.text != context.observation.text:
+            before, more = fit_observation(past[-1].observation, tokens, model=model, characters=min(PREVIOUS_CHARACTERS, characters))
             past = (*past[:-1], msgspec.structs.replace(past[-1], observation=before))
-            notes += tuple(note for note in more if note not in notes)
+            notes += more
         elements = _listed(observation)
     else:
         observation = _in_picture(context.observation)
@@ -125,6 +127,13 @@ def fit_observation(
     count: Callable[[str], int] = partial(counting.count, model=model)
     found = prune_text(observation, tokens, characters=characters, count=count, view=view)
     return (msgspec.structs.replace(observation, text=found.text) if found.left_out else observation), found.left_out
+
+
+def _whole(taken: Taken, tokens: int, model: str, characters: int, in_view: bool, html: int) -> Taken:
+    """Return a step whose observation is cut as that of the state is. `html`: characters of the HTML."""
+    shown, _ = fit_observation(taken.observation, tokens, model=model, characters=characters, view=in_view)
+    written = _fit_html(taken.observation, tokens, model, html)[0] if html else ""
+    return msgspec.structs.replace(taken, observation=msgspec.structs.replace(shown, html=written))
 
 
 def _listed(observation: Observation) -> tuple[Element, ...]:

@@ -78,7 +78,7 @@ def test_a_judge_is_shown_the_state_before_as_whole_as_the_state():
         for each in (False, True)
     )
     assert '+[401] heading "Sold"' in changed and changed.count("Shoe number 399") == 1
-    assert len(changed) < 1.1 * len(default) and changed.index("Shoe number 399") < changed.index("The last step:")
+    assert len(changed) < 1.1 * len(default) and changed.index("Shoe number 399") < changed.index("Then this step:")
 
 
 def test_a_state_that_is_only_in_its_picture_is_not_shown_by_changes():

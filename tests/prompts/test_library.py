@@ -173,16 +173,30 @@ def test_states_after_one_state_begin_alike_up_to_the_last_step(name):
     other = msgspec.structs.replace(FILL, action=ACTIONS.parse('fill [3] "41"'))
     states = (CHANGED, WITHHELD, ANSWERED, context(history=(*context().history, other)))
     users = [render_prompt(name, context=each, changes=True, **VALUE, **JUDGES[name]).user for each in states]
-    assert len({user.partition("The last step:")[0] for user in users}) == 1
-    assert all(SHOE.text in user.partition("The last step:")[0] for user in users) and all(user.count(SHOE.text) == 1 for user in users)
+    assert len({user.partition("Then this step:")[0] for user in users}) == 1
+    assert all(SHOE.text in user.partition("Then this step:")[0] for user in users) and all(user.count(SHOE.text) == 1 for user in users)
+
+
+@pytest.mark.parametrize("name", JUDGES)
+def test_a_prompt_begins_as_that_of_the_state_before(name):
+    before, now = (render_prompt(name, context=each, changes=True, **VALUE, **JUDGES[name]).user for each in (context(), CHANGED))
+    assert now.startswith(before.partition(SHOE.text)[0] + SHOE.text)
 
 
 @pytest.mark.parametrize("name", JUDGES)
 def test_a_state_whose_change_is_longer_or_that_speaks_to_models_is_shown_whole(name):
     marked = context(msgspec.structs.replace(FILLED, marked=("speaks to models",)), history=CHANGED.history)
     for seen in (WENT_ON, marked, context(LIST, history=())):
-        changed, plain = (render_prompt(name, context=seen, changes=each, **VALUE, **JUDGES[name]).user for each in (True, False))
-        assert changed == plain
+        user = render_prompt(name, context=seen, changes=True, **VALUE, **JUDGES[name]).user
+        assert seen.observation.text in user and "Then this step:" not in user
+
+
+def test_a_state_is_shown_whole_after_as_many_changes_as_steps_are_shown():
+    states = [page(*[("heading", f"Blue shoe {each}")] * 9, ("textbox", f"Size: {at}")) for at in range(5) for each in ("a",)]
+    history = tuple(msgspec.structs.replace(FILL, observation=each) for each in states[:-1])
+    user = render_prompt("value", context=context(states[-1], history=history), changes=True, label=action_label, history=3).user
+    assert user.count("Then this step:") == 0 and states[-1].text in user
+    assert user.count("Steps so far") == 1
 
 
 def test_an_unknown_prompt_is_named_with_the_nearest():

@@ -91,4 +91,4 @@ async def test_every_judge_can_be_shown_changes(kind):
     )
     with pytest.raises(ModelError):  # no judge can read that as a grade
         await value.evaluate(context(filled, history=(*context().history, step)))
-    assert any("The state before the last step:" in request.messages[1].parts[0].text for request in model.requests)
+    assert any("Then this step:" in request.messages[1].parts[0].text for request in model.requests)

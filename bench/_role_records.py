@@ -79,7 +79,9 @@ POLICIES: dict[str, dict[str, Any]] = {
     "policy_list": {"form": "list"},
     "conversation": {"form": "conversation"},
 }
-VALUES = ("llm", "single_debate", "debate", "rubric", "logprob", "cascade")
+CHANGES = "_changes"
+"""End of a role that is shown a state by its changes (`value.changes`)."""
+VALUES = ("llm", "single_debate", "debate", "rubric", "logprob", "cascade", f"llm{CHANGES}", f"debate{CHANGES}", f"logprob{CHANGES}")
 JUDGES = (*VALUES, "siblings", "compare")
 ROLES = (*POLICIES, *JUDGES, "reflect_policy", "reflect_value")
 FREE = tuple(role for role in ROLES if not POLICIES.get(role, {}).get("grammar"))
@@ -140,7 +142,8 @@ class Replayer(WrappedModel):
 def settings(role: str, base_url: str) -> Config:
     """Return the configuration of a role, with one sample. No policy is asked for a thought."""
     served = {"model": "local", "provider": "llamacpp", "base_url": base_url, "price": {"input": 0, "output": 0}}
-    value = {"kind": role if role in VALUES else "llm", "samples": 1, "most": 1}
+    kind = role.removesuffix(CHANGES) if role in VALUES else "llm"
+    value = {"kind": kind, "samples": 1, "most": 1, "changes": role.endswith(CHANGES)}
     return parse(
         {
             "models": {"policy": served | {"temperature": 0.3, "max_tokens": 200, "timeout": 1200.0}},

@@ -7,6 +7,8 @@ development; the others are for the test. Each model is asked with the prompts o
     python bench/roles.py --states SUITE ...            find the states of some suites anew (browser, minutes)
     python bench/roles.py --record MODEL --half HALF    ask a model of .bench/instruct what is not recorded (hours; goes on if stopped)
     python bench/roles.py                               read the recorded answers with the parser of now; `--quick` does the same
+    python bench/roles.py --record MODEL --half development --prompts now --role llm llm_changes debate debate_changes
+                                                        compare both views of a judge on the same states (`value.changes`)
     python bench/roles.py --again 20 --seed 1           ask 20 of the recorded questions again
 
   parse_first_*   least share of a role's questions, without a grammar, whose first answer could be read

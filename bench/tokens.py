@@ -239,6 +239,7 @@ async def main() -> int:
     figures = [_common.Figure("states", len(asked))]
     if not options.quick:  # the three tasks of the quick form are small pages, whose shares are others
         figures += [
+            _common.Figure("cacheable_share_changes", by_name["default, changes"].cacheable or 0.0),
             _common.Figure("tokens_vs_exact", by_name["default"].total / by_name["ExACT"].total, goal=0.4, at_least=False),
             _common.Figure("tokens_vs_exact_text", by_name["default"].total / by_name["ExACT, text"].total),
             _common.Figure("debate_tokens_vs_exact", by_name["debate"].total / by_name["ExACT"].total),

@@ -97,9 +97,9 @@ class StateTexts:
         return turn.prompt.messages(*(() if node.terminated else turn.images))[1]
 
     def _value_request(self, context: Context) -> ChatRequest:
-        inputs: dict[str, object] = {"arguments": ()} if self._value.kind == "logprob" else {}
+        inputs: dict[str, Any] = {"arguments": ()} if self._value.kind == "logprob" else {}
         name = "value_logprob" if self._value.kind == "logprob" else "value"
-        return state_request(name, context, self._view, Sampling(), role="value", samples=1, changes=self._value.changes, **inputs)  # type: ignore[arg-type]
+        return state_request(name, context, self._view, Sampling(), role="value", samples=1, changes=self._value.changes, **inputs)
 
 
 def action_space(attempt: JournaledAttempt) -> ActionSpace:

@@ -130,7 +130,7 @@ class LLMPolicy:
             return 1.0
         return _geometric_mean(choice.logprobs)
 
-    def _request(self, form: str, context: Context, actions: ActionSpace, *, samples: int, **inputs: int) -> ChatRequest:
+    def _request(self, form: str, context: Context, actions: ActionSpace, *, samples: int, **inputs: Any) -> ChatRequest:
         name, labels = prompt_family(self._config, self._view, context, actions) + form, self._labels
         by_call = name == COMPUTER
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from exact.action import Action, ActionSpace, Parameter, Verb
 from exact.agents.policy.conversation import show_state, write_answer

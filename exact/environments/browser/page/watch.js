@@ -24,6 +24,8 @@ function watch(hidden, masked) {
   const restless = new Map(), counts = new Map(), carousels = new WeakSet(), moved = new Map();
   const recent = last => performance.now() - last < RECENT;
   let waiting = 0, painted = false, unfinished = false, changes = 0;
+  // Timers fired when a wait began, and whether a wait has shown that timers follow timers without end: as a loop that sleeps.
+  let firedBefore = 0, endless = false;
   const log = new Map();  // nodes by their last change: its number, its time, and the number of occasions, those after an input left out
   const note = node => {
     const at = performance.now(), {times, at: last} = log.get(node) ?? {times: 0, at: -APART};
@@ -91,9 +93,12 @@ function watch(hidden, masked) {
   // the addresses of answers whose body the page does not read, as JSON, the document's size, and its mark.
   state.quiet = async (calm, partial) => {
     for (const [node, last] of restless) if (!recent(last)) restless.delete(node);
-    const activity = () => state.mutations + state.fired;
-    const busy = () => state.timers > 0 || !(partial || unfinished || document.readyState === 'complete') || moving();
-    if (!waiting++) [counts, moved].forEach(each => each.clear());
+    const activity = () => state.mutations + (endless ? 0 : state.fired);
+    const busy = () => (state.timers > 0 && !endless) || !(partial || unfinished || document.readyState === 'complete') || moving();
+    if (!waiting++) {
+      [counts, moved].forEach(each => each.clear());
+      firedBefore = state.fired;
+    }
     try {
       let last = performance.now(), first = drawings;
       const begins = () => state.animating && (performance.now() < last + STILL || (drawn && drawings < first + DRAWINGS));
@@ -112,6 +117,7 @@ function watch(hidden, masked) {
   state.giveUp = () => {
     for (const [node, {times, last}] of counts) if (times >= OFTEN && recent(last)) restless.set(node, last);
     for (const [element, last] of moved) if (recent(last)) carousels.add(element);
+    endless ||= state.timers > 0 && state.fired - firedBefore >= OFTEN;
     [unfinished, state.timers, state.animating] = [document.readyState !== 'complete', 0, false];
     return [state.size(), state.mark()];
   };

@@ -240,6 +240,22 @@ async def test_a_page_that_only_looks_again_and_again_is_quiet(visit: Visit, aga
         assert (await do(env, 'press "a"')).info == {}
 
 
+ENDLESS = {
+    "a loop that sleeps": "(async () => { for (;;) await new Promise(next => setTimeout(next, 30)) })()",
+    "messages and timers by turns": """const channel = new MessageChannel();
+      channel.port1.onmessage = () => setTimeout(() => channel.port2.postMessage(0), 30);
+      channel.port2.postMessage(0)""",
+}
+
+
+@pytest.mark.parametrize("loop", ENDLESS.values(), ids=ENDLESS)
+async def test_timers_that_follow_each_other_without_end_are_waited_for_once(visit: Visit, loop: str) -> None:
+    config = BrowserConfig(screenshots=False, settle_seconds=0.5)
+    async with visit(f"<button onclick=\"this.textContent += '!'\">Go</button><script>{loop}</script>", config=config) as (env, seen):
+        steps = [await do(env, f"click [{find(seen, 'Go').id}]") for _ in range(3)]
+        assert [step.info for step in steps] == [{}] * 3 and find(steps[-1].observation, "Go!!!")
+
+
 async def test_timers_of_a_page_work_as_they_should(visit: Visit) -> None:
     page = """<p id=out></p><script>const say = (...words) => out.textContent += words.join('') + ' ';
     setTimeout(say, 0, 'a', 'b'); setTimeout("say('text')", 5); clearTimeout(setTimeout(say, 5, 'never')); clearTimeout(undefined);

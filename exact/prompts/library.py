@@ -25,7 +25,7 @@ from exact.models.base import Image, Message, Text
 from exact.prompts.fence import fence, first_words, one_line, record_cuts
 from exact.reflection.record import marks
 from exact.untrusted import parse_yaml
-from exact.views.view import summarise_steps
+from exact.views.view import observation_text, show_changes, summarise_steps
 
 if TYPE_CHECKING:
     import jinja2
@@ -75,8 +75,6 @@ class Rendered(msgspec.Struct, frozen=True):
 
 def shown_whole(context: Context, most: int) -> int:
     """Return the number of steps before the last state that a prompt shows whole: those after it are shown by at most `most` changes."""
-    from exact.views.view import observation_text, show_changes
-
     states = [*(taken.observation for taken in context.history), context.observation]
     found, ended = 0, context.terminated or context.unseen
     for place, (before, now) in enumerate(itertools.pairwise(states), 1):
@@ -196,8 +194,6 @@ class Library:
     @functools.cached_property
     def _templates(self) -> jinja2.Environment:
         import jinja2
-
-        from exact.views.view import observation_text, show_changes
 
         templates = jinja2.Environment(
             loader=jinja2.FunctionLoader(lambda file: _split_front_matter(self._text(file))[1]),

@@ -1,19 +1,16 @@
-"""The life cycle of an environment's tabs: they are opened, watched, waited for and closed.
-
-What a page's own session tells the gate: messages on WebSockets, which CDP's Fetch does not see, and the documents that it shows.
-"""
+"""The life cycle of an environment's tabs: they are opened, watched, waited for and closed."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from exact.config import BrowserConfig
 from exact.environments.base import SideEffect
 from exact.environments.browser.network.gate import Gate
-from exact.environments.browser.network.message import SOCKET, BrowserMessage
+from exact.environments.browser.network.message import PageReports
 from exact.environments.browser.network.rules import PolicyRules
 from exact.environments.browser.observe import redaction
 from exact.environments.browser.page.background import BackgroundRequests
@@ -34,7 +31,6 @@ if TYPE_CHECKING:
     from playwright.async_api import Dialog, Page
 
     from exact.environments.browser.backend import Backend
-    from exact.environments.browser.page.cdp import Cdp
 
 _LOOK = 250
 """Milliseconds after which a blank page is looked at again, even if nothing changes in its main frame."""
@@ -314,38 +310,3 @@ class Tabs:
 def first_line(error: Exception) -> str:
     """Return the first line of an error's text, or its type if it is empty."""
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-
-
-Event = dict[str, Any]
-_TEXT, _BINARY = 1, 2
-"""Opcodes of frames with data; the others open, close and keep a connection."""
-
-
-class PageReports:
-    """Reports the messages and the documents of one page. In a simulation its sockets are refused before they open."""
-
-    def __init__(self, cdp: Cdp, gate: Callable[[], Gate]) -> None:
-        """Listen to a page's session. `gate`: returns the gate of the present episode."""
-        self._gate = gate
-        self._urls: dict[str, str] = {}
-        """Addresses of open sockets, by request id."""
-        cdp.on("Network.webSocketCreated", self._created)
-        cdp.on("Network.webSocketClosed", self._closed)
-        cdp.on("Network.webSocketFrameSent", self._sent)
-        cdp.on("Page.frameNavigated", self._shown)
-
-    def _created(self, event: Event) -> None:
-        self._urls[event["requestId"]] = event["url"]
-
-    def _closed(self, event: Event) -> None:
-        self._urls.pop(event["requestId"], None)
-
-    def _sent(self, event: Event) -> None:
-        frame = event["response"]
-        if frame["opcode"] in (_TEXT, _BINARY) and (url := self._urls.get(event["requestId"])):
-            body = frame["payloadData"] if frame["opcode"] == _TEXT else ""
-            self._gate().record_message(BrowserMessage(SOCKET, url, body))
-
-    def _shown(self, event: Event) -> None:
-        frame = event["frame"]
-        self._gate().document_shown(frame["id"], frame["url"], is_main="parentId" not in frame)

@@ -1,9 +1,12 @@
-"""What would leave a browser context: one form for requests, redirects, forms, beacons, downloads and WebSockets."""
+"""What would leave a browser context: one form for requests, redirects, forms, beacons, downloads and WebSockets.
+
+A page's own session tells the messages on WebSockets, which CDP's Fetch does not see, and the documents that the page shows.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
@@ -11,6 +14,10 @@ from exact.environments.base import SAFE_METHODS
 from exact.environments.browser.network.form import field_names, request_body
 from exact.environments.browser.presume.address import overriding_methods
 from exact.origins import origin
+
+if TYPE_CHECKING:
+    from exact.environments.browser.network.gate import Gate
+    from exact.environments.browser.page.cdp import Cdp
 
 SOCKET = "WEBSOCKET"
 """Stands for the HTTP method of a WebSocket, its handshake and its messages."""
@@ -125,3 +132,37 @@ def message_of(event: dict[str, Any]) -> BrowserMessage:
 def header(request: dict[str, Any], name: str) -> str:
     """Return a header of a CDP request by its name in lower case; empty if there is none."""
     return next((str(value) for given, value in request["headers"].items() if given.lower() == name), "")
+
+
+_TEXT, _BINARY = 1, 2
+"""Opcodes of frames with data; the others open, close and keep a connection."""
+
+
+class PageReports:
+    """Reports the messages and the documents of one page. In a simulation its sockets are refused before they open."""
+
+    def __init__(self, cdp: Cdp, gate: Callable[[], Gate]) -> None:
+        """Listen to a page's session. `gate`: returns the gate of the present episode."""
+        self._gate = gate
+        self._urls: dict[str, str] = {}
+        """Addresses of open sockets, by request id."""
+        cdp.on("Network.webSocketCreated", self._created)
+        cdp.on("Network.webSocketClosed", self._closed)
+        cdp.on("Network.webSocketFrameSent", self._sent)
+        cdp.on("Page.frameNavigated", self._shown)
+
+    def _created(self, event: dict[str, Any]) -> None:
+        self._urls[event["requestId"]] = event["url"]
+
+    def _closed(self, event: dict[str, Any]) -> None:
+        self._urls.pop(event["requestId"], None)
+
+    def _sent(self, event: dict[str, Any]) -> None:
+        frame = event["response"]
+        if frame["opcode"] in (_TEXT, _BINARY) and (url := self._urls.get(event["requestId"])):
+            body = frame["payloadData"] if frame["opcode"] == _TEXT else ""
+            self._gate().record_message(BrowserMessage(SOCKET, url, body))
+
+    def _shown(self, event: dict[str, Any]) -> None:
+        frame = event["frame"]
+        self._gate().document_shown(frame["id"], frame["url"], is_main="parentId" not in frame)

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from exact.agents.answer import Answerer
 from exact.agents.base import Comparator, Policy, ValueFunction
-from exact.agents.roles import allows_several, check_computer, check_likeliest
+from exact.agents.roles import allows_several, check_policy_model
 from exact.agents.siblings import ValueComparator
 from exact.agents.value.build import build_comparator, build_value_function
 from exact.agents.value.controls import RewardValue
@@ -121,12 +121,10 @@ def _build_policy(settings: PolicyConfig, config: Config, models: Callable[[str]
             from exact.models.openai import sampling
 
             model = model_for(config.models, settings.role)
-            if settings.actions == "computer":
-                check_computer(config, settings.role)
+            check_policy_model(settings, config)
             if settings.form == "likeliest":
                 from exact.agents.policy.likeliest import LikeliestPolicy
 
-                check_likeliest(config, settings.role)
                 return LikeliestPolicy(models(settings.role), settings, config.view, sampling=sampling(model))
             return LLMPolicy(
                 models(settings.role), settings, config.view, sampling=sampling(model), several=allows_several(config, settings.role)

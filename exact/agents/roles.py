@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from exact.config import Config, ValueConfig
+from exact.config import Config, PolicyConfig, ValueConfig
 from exact.config.agents import POLICIES, POLICY_GROUP, VALUE_GROUP, VALUES
 from exact.errors import UsageError
 from exact.models.open import model_for
@@ -51,9 +51,11 @@ def allows_several(config: Config, role: str) -> bool:
 
 
 def check_own_parts(config: Config) -> None:
-    """Raise UsageError if a policy, value function or file of weights that the user names is missing or does not load."""
+    """Raise UsageError if a part or a file of weights that the user names is missing, or a policy's model does not give what it needs."""
     for policy in (config.policy, *config.arms):
         _check_own_part("policy", policy.kind, policy.options, POLICIES, POLICY_GROUP)
+        if policy.kind == "llm":
+            check_policy_model(policy, config)
     for value in (config.value, *config.value.members):
         _check_own_part("value", value.kind, value.options, VALUES, VALUE_GROUP)
 
@@ -67,29 +69,25 @@ def _check_own_part(part: str, kind: str, options: Mapping[str, object], kinds: 
         check_weights(part, options)
 
 
-def check_computer(config: Config, role: str) -> None:
-    """Raise UsageError if the API of a role's model has no computer tool."""
-    model = model_for(config.models, role)
+def check_policy_model(policy: PolicyConfig, config: Config) -> None:
+    """Raise UsageError if a policy's model is known not to give what the policy asks for: calls of a computer tool, or likeliest tokens."""
+    if policy.actions != "computer" and policy.form != "likeliest":
+        return
+    model = model_for(config.models, policy.role)
     known = providers(config.models.providers).get(provider_name(model))
     api = model.api if known is None else api_of(model, known)
-    if api not in ("responses", "messages"):
+    if policy.actions == "computer" and api not in ("responses", "messages"):
         raise UsageError(
             f"policy.actions: computer needs a model's own computer tool, which {model.model} has not by this API: "
             "set api: responses or api: messages, or take a provider such as openai_responses or anthropic_messages"
         )
-
-
-def check_likeliest(config: Config, role: str) -> None:
-    """Raise UsageError if a role's server is known not to list likeliest tokens, or not to continue an answer that it is given."""
-    model = model_for(config.models, role)
-    known = providers(config.models.providers).get(provider_name(model))
-    takes = None if known is None else known.takes(model.model)
-    api = model.api if known is None else api_of(model, known)
-    lacks = "" if takes is None or (takes.logprobs is not False and takes.top_logprobs != 0) else "lists no likeliest tokens"
-    if api not in ("auto", "chat"):
-        lacks = f"is asked by api: {api}, which continues no answer with likeliest tokens"
-    if lacks:
-        raise UsageError(
-            f"policy.form: likeliest goes by the likeliest tokens, but {model.model} {lacks}: "
-            "serve a model by llama.cpp, vLLM or SGLang, or set policy.form: samples"
-        )
+    if policy.form == "likeliest":
+        takes = None if known is None else known.takes(model.model)
+        lacks = "" if takes is None or (takes.logprobs is not False and takes.top_logprobs != 0) else "lists no likeliest tokens"
+        if api not in ("auto", "chat"):
+            lacks = f"is asked by api: {api}, which continues no answer with likeliest tokens"
+        if lacks:
+            raise UsageError(
+                f"policy.form: likeliest goes by the likeliest tokens, but {model.model} {lacks}: "
+                "serve a model by llama.cpp, vLLM or SGLang, or set policy.form: samples"
+            )

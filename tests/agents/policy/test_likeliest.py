@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping
 from contextlib import nullcontext
 
-import msgspec
 import pytest
 
 from exact.action import ActionSpace, Parameter, Verb
@@ -12,7 +11,7 @@ from exact.agents.agent import build_agent
 from exact.agents.policy import likeliest
 from exact.agents.policy.likeliest import LikeliestPolicy, Offer, Offers, offers_of
 from exact.agents.policy.llm import LLMPolicy
-from exact.config import Config, ModelConfig, PolicyConfig, ViewConfig, parse
+from exact.config import ModelConfig, PolicyConfig, ViewConfig, parse
 from exact.context import Taken
 from exact.environments.browser.act.grammar import BROWSER_ACTIONS
 from exact.environments.toy.factory import ToyFactory
@@ -24,7 +23,7 @@ from exact.models.openai import OpenAIModel
 from exact.models.scripted import Reply, ScriptedModel, ScriptedServer
 from exact.observation import Element
 from exact.runs import runner
-from exact.runs.runner import Runner, create, reopen
+from exact.runs.runner import Runner, check_models, create, reopen
 from tests.learning.runs import task_of, with_task
 from tests.prompts.states import ACTIONS, SHOE, context, page
 
@@ -199,10 +198,15 @@ async def test_a_run_counts_every_request(tmp_path, monkeypatch):
     assert line.policy == "llm" and line.calls == len(model.requests) == 2
 
 
+def given(**policy):
+    """Return a configuration of the policy."""
+    own = policy.pop("policy", {})
+    return parse({"policy": {"kind": "llm", "form": "likeliest", **own}, "models": {"policy": {"model": "m", **policy}}})
+
+
 def made(**policy):
     """Return the policy of a configuration."""
-    given = {"policy": {"kind": "llm", "form": "likeliest", **policy.pop("policy", {})}, "models": {"policy": {"model": "m", **policy}}}
-    return build_agent(msgspec.convert(given, Config), lambda role: ScriptedModel(lambda question, sample: "")).policy
+    return build_agent(given(**policy), lambda role: ScriptedModel(lambda question, sample: "")).policy
 
 
 def test_the_configuration_makes_it():
@@ -220,6 +224,8 @@ def test_the_configuration_makes_it():
 def test_a_provider_that_cannot_do_it_is_a_usage_error(own, told):
     with pytest.raises(UsageError, match=told):
         made(**own)
+    with pytest.raises(UsageError, match=told):  # and before a run writes anything
+        check_models(given(**own))
 
 
 async def test_code_and_another_policys_class_are_usage_errors():

@@ -4,6 +4,8 @@ This is the one set of them: terminals, reports, prompts and the check of reflec
 
 Numbers with their nouns.
 
+Special tokens of chat templates, which a server reads in any text as the end of a turn or the head of another.
+
 Marks of the fences in prompts, which a page can neither guess nor forge.
 
 Detector of text that speaks to the model which reads it, instead of to a person.
@@ -60,6 +62,22 @@ def _written(character: str) -> str:
     if code < 0x20:
         return chr(0x2400 + code)
     return "\u2421" if code == 0x7F else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+_SPECIAL = re.compile(
+    r"<[|｜](?=\S)[^<>|｜\n]{1,48}(?:[|｜]>|>)|<\w{1,48}[|｜]>|\[\|\w{1,48}\|\]|</?s>|<(?:[be]os|pad|unk)(?:_token)?>|<(?:start|end)_of_\w{1,48}>"
+    r"|<seed:[be]os>|<(?:SPECIAL|extra_id|reserved)_\d+>|\]~!?b[\[\]]|\[e~\["
+    r"|<</?SYS>>|\[/?(?:INST|[BE]OS|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\]"
+)
+_ALIKE = str.maketrans("<>[]", "‹›❲❳")
+
+
+def without_special_tokens(text: str) -> str:
+    """Return text in which brackets that look alike stand in place of those of special tokens: `‹|im_end|›`.
+
+    They are those of the chat templates of common open models. Servers look for them in the whole prompt, a page's text included.
+    """
+    return _SPECIAL.sub(lambda match: match[0].translate(_ALIKE), text)
 
 
 def counted(number: int, noun: str) -> str:

@@ -14,12 +14,16 @@ import msgspec
 
 from exact.config import ModelConfig
 from exact.models.providers import Provider, serving
+from exact.text import without_special_tokens
 
 
 class Text(msgspec.Struct, frozen=True, tag="text"):
-    """Part of a message: text."""
+    """Part of a message: text. It holds no special token, with which a page could end its turn and begin one of its own."""
 
     text: str
+
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "text", without_special_tokens(self.text))
 
 
 class Image(msgspec.Struct, frozen=True, tag="image"):

@@ -44,6 +44,11 @@ async def test_the_likeliest_actions_are_offered_ones(model: OpenAIModel) -> Non
     assert len({each.action.key for each in found}) == 3 and [each.prior for each in found] == sorted(each.prior for each in found)[::-1]
 
 
+async def test_the_text_of_a_page_is_no_special_token(model: OpenAIModel) -> None:
+    tokens = [(await model.complete(asked(said * 20, max_tokens=1))).usage.input_tokens for said in ("<|im_end|>", "a ")]
+    assert tokens[0] > tokens[1] + 40
+
+
 async def test_the_tokens_of_an_answer_end_where_its_text_does(model: OpenAIModel) -> None:
     [choice] = (await model.complete(asked("Say: Größe 42 für 5€!", max_tokens=12, logprobs=True))).choices
     assert choice.logprobs is not None and choice.ends is not None and choice.token_ids is not None

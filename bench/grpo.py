@@ -31,8 +31,9 @@ def environ(options: argparse.Namespace, folder: Path) -> dict[str, str]:
     """The settings of the example, as environment variables."""
     own = {
         "OUTPUT_DIR": str(folder / "adapter"), "BROWSERGYM_TASK_NAME": options.task, "MAX_TRAIN_STEPS": str(options.steps),
-        "NUM_GENERATIONS": str(GROUP), "GRADIENT_ACCUMULATION_STEPS": str(options.episodes // GROUP),
-        "ENVIRONMENTS": str(options.episodes), "LEARNING_RATE": "1e-4", "TEMPERATURE": "1.0", "TOP_K": "0", "MAX_STEPS": "4",
+        "NUM_GENERATIONS": str(min(GROUP, options.episodes)), "GRADIENT_ACCUMULATION_STEPS": str(max(1, options.episodes // GROUP)),
+        "ENVIRONMENTS": str(options.episodes), "LEARNING_RATE": "1e-4", "TEMPERATURE": "1.0", "TOP_K": "0",
+        "MAX_STEPS": "1" if options.quick else "4",
     }  # fmt: skip
     own |= dict(each.split("=", 1) for each in options.set)
     quiet = {"PYTHONWARNINGS": "ignore", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
@@ -82,7 +83,7 @@ def main() -> None:
     if not given.python.exists():
         lacks("no torch and TRL: shells/setup.sh --train")
     if given.quick:
-        given.steps = 2
+        given.steps, given.episodes = 2, 4
     noise = Noise()
     noise.probe()
     with tempfile.TemporaryDirectory() as name:

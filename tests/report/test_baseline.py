@@ -1,4 +1,4 @@
-"""Reports look as they did when somebody last looked at them.
+"""Reports, suites and the live list look as they did when somebody last looked at them.
 
 The baselines are small pictures, compared coarsely: another font moves letters by pixels, and that is no fault; a lost panel, a lost
 colour or an overlap is. To renew them after a change that was meant: EXACT_BASELINES=1 pytest tests/report/test_baseline.py, then look
@@ -14,9 +14,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from playwright.async_api import Browser, Page
 
+from exact.report import build_index, build_report
 from exact.runs.journal.store import RunFolder
 from tests.report.conftest import Show
+from tests.report.journals import mixed_run
+from tests.report.live.test_live import served
+from tests.report.test_head import DESKTOP, KINDS, TELEPHONE
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -52,12 +57,49 @@ async def test_a_report_looks_as_it_did(show: Show, shop: RunFolder, name: str) 
     async with show(shop, "#node=1", reduced_motion="reduce", **VIEWS[name]) as page:
         await page.evaluate("scrollTo(0, 0)")
         picture = Image.open(io.BytesIO(await page.screenshot()))
+    compare(picture, name)
+
+
+def compare(picture: Image.Image, name: str) -> None:
+    """Set a picture against the kept one, or keep it if that was asked for."""
     path = FOLDER / f"{name}.webp"
     if os.environ.get("EXACT_BASELINES"):
         path.parent.mkdir(exist_ok=True)
         picture.convert("RGB").save(path, "WEBP", quality=60)
     with Image.open(path) as kept:
         assert alike(picture, kept.convert("RGB")), f"{name} looks otherwise than {path.name}: see this file's head"
+
+
+SIDES: dict[str, dict[str, object]] = {
+    f"{width}_{scheme}": {"viewport": viewport, "color_scheme": scheme}
+    for width, viewport in (("wide", DESKTOP), ("narrow", TELEPHONE))
+    for scheme in ("light", "dark")
+}
+
+
+async def first_view(page: Page, address: str, shown: str) -> Image.Image:
+    """Open an address, wait for what it shows, and take the first view of it."""
+    await page.goto(address)
+    await page.locator(shown).first.wait_for()
+    picture = Image.open(io.BytesIO(await page.screenshot()))
+    await page.close()
+    return picture
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("what", ["solved", "failed", "refused", "suite", "list"])
+async def test_a_first_view_looks_as_it_did(chromium: Browser, tmp_path: Path, what: str, side: str) -> None:
+    page = await chromium.new_page(reduced_motion="reduce", **SIDES[side])  # type: ignore[arg-type]
+    if what == "list":
+        mixed_run(tmp_path / "run")
+        with served(tmp_path) as address:
+            picture = await first_view(page, f"{address}/", ".attempts .ending")
+    elif what == "suite":
+        picture = await first_view(page, build_index(mixed_run(tmp_path / "run")).as_uri(), ".ending")
+    else:
+        run = KINDS[what][0](tmp_path / "run")
+        picture = await first_view(page, build_report(run, run.manifest.tasks[0]).as_uri(), ".ending")
+    compare(picture, f"{what}_{side}")
 
 
 async def test_lost_content_is_noticed(show: Show, shop: RunFolder) -> None:

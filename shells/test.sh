@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Set up, then run lint, floors, and tests beside types, as CI does. Arguments go to pytest: shells/test.sh tests/search -x
 # Without arguments, tests that take seconds are left out where their file has a shorter one (tests/short.py).
-#   shells/test.sh --whole [PYTEST ARGUMENT]...      all tests: run it before a release (about an hour on two cores); once they have passed,
+#   shells/test.sh --whole [PYTEST ARGUMENT]...      all tests: run it before a release (one to two hours on two cores); once they have passed,
 #                                                    tests/whole.json names the commit: commit it with tests/seconds.json. A few that fail
 #                                                    while others run beside them run again, alone, and whole.json names them
 #   shells/test.sh --changed [PYTEST ARGUMENT]...    tests that tests/choose.toml names for what changed since that commit, as CI does. The

@@ -65,7 +65,7 @@ def _written(character: str) -> str:
 
 
 _SPECIAL = re.compile(
-    r"<[|｜](?=\S)[^<>|｜\n]{1,48}(?:[|｜]>|>)|<\w{1,48}[|｜]>|\[\|\w{1,48}\|\]|</?s>|<(?:[be]os|pad|unk)(?:_token)?>|<(?:start|end)_of_\w{1,48}>"
+    r"<[|｜](?=\S)[^<>|｜\n]{1,48}(?:[|｜]>|>)|<\w{1,48}[|｜]>|\[\|\w{1,48}\|\]|</?s>|(?i:<(?:[be]os|pad|unk)(?:_token)?>)|<(?:start|end)_of_\w{1,48}>"
     r"|<seed:[be]os>|<(?:SPECIAL|extra_id|reserved)_\d+>|\]~!?b[\[\]]|\[e~\["
     r"|<</?SYS>>|\[/?(?:INST|[BE]OS|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\]"
 )

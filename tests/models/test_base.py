@@ -10,7 +10,7 @@ SPECIAL = [
     *("<|turn>", "<turn|>"),
     *("<｜end▁of▁sentence｜>", "<｜User｜>", "</s>", "<s>", "<bos>", "<eos>", "<end_of_turn>", "<start_of_turn>", "<end_of_utterance>"),
     *("[INST]", "[/INST]", "[SYSTEM_PROMPT]", "<<SYS>>", "[|endofturn|]", "[EOS]"),
-    *("<seed:eos>", "<SPECIAL_11>", "<extra_id_1>", "<reserved_106>", "]~b]", "]~!b[", "[e~["),
+    *("<seed:eos>", "<SPECIAL_11>", "<extra_id_1>", "<reserved_106>", "<BOS_TOKEN>", "<EOS_TOKEN>", "<PAD>", "]~b]", "]~!b[", "[e~["),
 ]  # fmt: skip
 
 

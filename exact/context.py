@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
 import msgspec
@@ -168,6 +169,13 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     """Id of the search's piece of work that the question is for, whose budget pays for it; -1 for the task's own budget."""
     confirms: bool = False
     """Whether the evaluation must be independent of the earlier ones, because it is to confirm them."""
+
+    @property
+    def texts(self) -> Iterator[str]:
+        """The texts that a model copies from: the goal, and what the observations of this state and of the steps before it show."""
+        yield self.instruction
+        for each in (self.observation, *(taken.observation for taken in self.history)):
+            yield from (each.text, each.html, each.url, each.title)
 
     @property
     def answer(self) -> str:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -78,6 +78,17 @@ def without_special_tokens(text: str) -> str:
     They are those of the chat templates of common open models. Servers look for them in the whole prompt, a page's text included.
     """
     return _SPECIAL.sub(lambda match: match[0].translate(_ALIKE), text)
+
+
+def with_special_tokens(text: str, known: Iterable[str]) -> str:
+    """Return what a model wrote with the brackets of the texts that it was shown: `</s>` for its `‹/s›` if `known` holds that alone."""
+    if not any(bracket in text for bracket in "‹›❲❳"):
+        return text
+    shown = "\n".join(known)
+    for token in dict.fromkeys(match[0] for match in _SPECIAL.finditer(shown)):
+        if (alike := token.translate(_ALIKE)) not in shown:
+            text = text.replace(alike, token)
+    return text
 
 
 def counted(number: int, noun: str) -> str:

@@ -18,6 +18,7 @@ from exact.errors import AnswerError, UsageError
 from exact.models.base import AnswerForm, ChatModel, Sampling, Text
 from exact.models.reasoning import final_answer
 from exact.prompts.ask import ask, asks
+from exact.text import with_special_tokens
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator  # type: ignore[import-untyped]
@@ -81,7 +82,8 @@ class Answerer:
 
         @asks("write one JSON object that fits the schema, and nothing else")
         def parse(text: str) -> dict[str, Any]:
-            found = parsed(schema, text, shown)
+            read = json.dumps(parsed(schema, text, shown), ensure_ascii=False)
+            found: dict[str, Any] = json.loads(with_special_tokens(read, context.texts))
             if check is not None and (fault := check(found)):
                 raise _misfit_error(fault)
             return found

@@ -8,21 +8,24 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from exact.action import Action, ActionSpace
 from exact.agents.form import letters, narrow, objects, of_scale, preferences, read_object, text_of, unquoted, word
 from exact.agents.value.samples import SCALES, GradeScale
 from exact.agents.written import ACTION, first, line_end, meant, outside_code, plans
-from exact.context import Taken
+from exact.context import Context, Taken
 from exact.environments.browser.act.grammar import holds
 from exact.errors import ActionError, AnswerError
 from exact.models.reasoning import final_answer
 from exact.observation import Observation
 from exact.prompts.ask import asks
+from exact.text import with_special_tokens
 from exact.views.labels import parse_by_label
+
+T = TypeVar("T")
 
 MAX_CHECKS = 4
 """Maximum number of checks in a rubric."""
@@ -59,21 +62,30 @@ class Grade(NamedTuple):
 
 @asks("write one line with the word Action, a colon, and one of the actions that are listed above, written as it is there")
 def parse_action(
-    text: str, actions: ActionSpace, observation: Observation, tried: Sequence[Taken] = (), *, labels: bool = False
+    text: str,
+    actions: ActionSpace,
+    observation: Observation,
+    tried: Sequence[Taken] = (),
+    *,
+    labels: bool = False,
+    known: Iterable[str] = (),
 ) -> ParsedAction:
     """Return the one action of an answer: in a line `Action: ...`, alone on a line, in a code fence, or in an object.
 
     It may be repeated. Of a plan, which is lines one below the other or numbered, it is the first, unless that would end the attempt. With
-    `labels`, errors ask for elements by label and id; either is read in any case.
+    `labels`, errors ask for elements by label and id; either is read in any case. Special tokens of `known` texts are written as there.
 
     Raises ActionError if there is no action, if several differ, if the action names an element that the observation lacks, or if the
     environment refused it in this state, as `tried` says. One that changed nothing visible may be repeated.
     """
     if isinstance(action := (said := read_object(text)).get("action"), str):
-        inner = parse_action(_as_line(action), actions, observation, tried, labels=labels)
+        inner = parse_action(_as_line(action), actions, observation, tried, labels=labels, known=known)
         return inner._replace(thought=thought(text_of(said.get("thought"))))
     answer = final_answer(text)
-    read = partial(_read_action, actions=actions, observation=observation, labels=labels)
+
+    def read(written: str) -> Action:
+        return as_shown(_read_action(written, actions=actions, observation=observation, labels=labels), actions, known)
+
     found = plans(answer, actions, read)
     named = [first(plan, actions) for plan in found]
     if len(found) == 1 and len(found[0]) == 1 and isinstance(named[0], ActionError):
@@ -84,6 +96,19 @@ def parse_action(
         count = sum(map(len, found))
         raise _only_form(f"there are {count} lines with actions that differ" if count else "there is no line that begins with `Action:`")
     return ParsedAction(admitted(chosen, observation, tried), thought(answer[: found[0][0].begins]))
+
+
+def reader(parse: Callable[..., T], context: Context, actions: ActionSpace, *, labels: bool) -> Callable[[str], T]:
+    """Return a parser of answers about a state: `parse_action` or `parse_actions`."""
+    return partial(
+        parse, actions=actions, observation=context.observation, tried=context.tried, labels=labels, known=tuple(context.texts)
+    )  # fmt: skip
+
+
+def as_shown(action: Action, actions: ActionSpace, known: Iterable[str]) -> Action:
+    """Return an action whose texts have the special tokens of `known` texts, which messages write with other brackets."""
+    args = tuple(with_special_tokens(each, known) if isinstance(each, str) else each for each in action.args)
+    return action if args == action.args else actions.action(action.name, *args)
 
 
 def _read_action(text: str, *, actions: ActionSpace, observation: Observation, labels: bool) -> Action:
@@ -133,14 +158,20 @@ class ListedAction(NamedTuple):
 
 @asks("write lines with the word Action, a percentage in brackets, a colon, and one of the actions that are listed above")
 def parse_actions(
-    text: str, actions: ActionSpace, observation: Observation, tried: Sequence[Taken] = (), *, labels: bool = False
+    text: str,
+    actions: ActionSpace,
+    observation: Observation,
+    tried: Sequence[Taken] = (),
+    *,
+    labels: bool = False,
+    known: Iterable[str] = (),
 ) -> tuple[ListedAction, ...]:
     """Return the distinct actions in the lines `Action (70%): ...`, each with the thought above it.
 
     Unusable lines are skipped. Raises ActionError, with the reason of the first such line, if no line is usable.
     """
     if listed := objects((said := read_object(text)).get("actions")):
-        read = partial(parse_action, actions=actions, observation=observation, tried=tried, labels=labels)
+        read = partial(parse_action, actions=actions, observation=observation, tried=tried, labels=labels, known=known)
         return _listed_objects(text, listed, text_of(said.get("thought")), read)
     answer = final_answer(text)
     begins = text.rfind(answer)
@@ -150,7 +181,7 @@ def parse_actions(
         below = answer[line.end() : line_end(line, answer, actions)]
         try:
             chosen = parse_action(
-                f"{answer[above : line.start()]}\nAction: {line['rest']}{below}", actions, observation, tried, labels=labels
+                f"{answer[above : line.start()]}\nAction: {line['rest']}{below}", actions, observation, tried, labels=labels, known=known
             )
         except ActionError as failed:
             error = failed

@@ -305,4 +305,5 @@ def _reward(attempt: JournaledAttempt, called: ev.Called, choice: Choice) -> tup
 
 
 def _action(attempt: JournaledAttempt, choice: Choice, seen: Any) -> Action:
-    return parse_action(choice.text, action_space(attempt), seen, labels=attempt.config.policy.elements == "label").action
+    labels, known = attempt.config.policy.elements == "label", (attempt.task.instruction, seen.text)
+    return parse_action(choice.text, action_space(attempt), seen, labels=labels, known=known).action

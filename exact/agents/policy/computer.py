@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from exact.action import Action, ActionSpace
-from exact.agents.parse import ParsedAction, admitted, thought
+from exact.agents.parse import ParsedAction, admitted, as_shown, thought
 from exact.context import Context, Taken
 from exact.errors import ActionError, AnswerError
 from exact.models import tokens
@@ -74,7 +74,8 @@ def parse_call(
     assert request.screen is not None and context.observation.screenshot is not None
     width, height = tokens.size(context.observation.screenshot)
     scale = (width / request.screen.width, height / request.screen.height)
-    action = ground_call(choice.calls[0], actions, context.observation, scale, context.history)
+    called = ground_call(choice.calls[0], actions, context.observation, scale, context.history)
+    action = as_shown(called, actions, tuple(context.texts))
     return ParsedAction(admitted(action, context.observation, context.tried), thought(final_answer(choice.text)))
 
 

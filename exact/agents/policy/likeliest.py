@@ -20,7 +20,7 @@ from typing import NamedTuple
 import msgspec
 
 from exact.action import ActionSpace, Parameter, Verb
-from exact.agents.parse import ParsedAction, parse_action
+from exact.agents.parse import ParsedAction, parse_action, reader
 from exact.agents.policy.llm import given, in_vain, load_examples, policy_inputs, prompt_family, useful
 from exact.agents.policy.prior import merge_proposals
 from exact.agents.request import check_view, draw_key, state_request, view_state
@@ -189,7 +189,7 @@ class LikeliestPolicy:
             text += (await self._continued(freely, text)).text.removeprefix(BEGUN + text)
             quoted = _QUOTED.match(text, len(offer.text)) if offer.quoted else None
             text = text[: quoted.end()] if quoted else text.partition("\n")[0]
-        return parse_action(BEGUN + text, actions, context.observation, context.tried, labels=self._labels)
+        return reader(parse_action, context, actions, labels=self._labels)(BEGUN + text)
 
     async def _continued(self, request: ChatRequest, text: str) -> Choice:
         """Return how the model goes on with an answer, whether or not its text repeats the beginning. Raises ModelError."""

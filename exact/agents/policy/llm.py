@@ -15,7 +15,7 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
 from types import MappingProxyType
@@ -25,7 +25,7 @@ import msgspec
 
 from exact.action import ActionSpace, Parameter, Verb
 from exact.agents.form import ACTION, ACTION_ALONE, ACTIONS
-from exact.agents.parse import ParsedAction, parse_action, parse_actions
+from exact.agents.parse import ParsedAction, parse_action, parse_actions, reader
 from exact.agents.policy.computer import GESTURES, on_screen, parse_call
 from exact.agents.policy.conversation import conversation_request
 from exact.agents.policy.prior import merge_proposals
@@ -100,7 +100,7 @@ class LLMPolicy:
         return merge_proposals(weighted, k)
 
     async def _listed(self, context: Context, actions: ActionSpace, k: int) -> list[WeightedAction]:
-        parse = partial(parse_actions, actions=actions, observation=context.observation, tried=context.tried, labels=self._labels)
+        parse = reader(parse_actions, context, actions, labels=self._labels)
         [(choice, listed)] = await read(self._model, self._request("_list", context, actions, samples=1, k=k), parse, seed=context.seed)
         weights = [span_probability(choice, one.span) for one in listed] if self._config.weigh == "logprobs" else []
         known = [weight for weight in weights if weight is not None]
@@ -113,7 +113,7 @@ class LLMPolicy:
 
     async def _answers(self, context: Context, actions: ActionSpace, *, points: bool) -> list[tuple[Choice, ParsedAction]]:
         said = actions if not points or self._view.text else actions.pointing()
-        parse = partial(parse_action, actions=said, observation=context.observation, tried=context.tried, labels=self._labels)
+        parse = reader(parse_action, context, said, labels=self._labels)
         seed, samples = context.seed, self._config.samples
         if not points:
             return await read(self._model, self._request("", context, actions, samples=samples), parse, seed=seed, repair=True)

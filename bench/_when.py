@@ -135,9 +135,9 @@ def worlds(cells: Sequence[Played]) -> dict[tuple[str, str, float, int], Row]:
 
 def pooled(states: Sequence[Prediction]) -> Quality:
     """Return a judge's quality without intervals: there are hundreds of cells."""
-    bare = [None if each is None else BootstrapInterval(each, math.nan, math.nan) for each in (auc(states), auc_within(states))]
+    over, within = (None if each is None else BootstrapInterval(each, math.nan, math.nan) for each in (auc(states), auc_within(states)))
     values, outcomes = [one.value for one in states], [float(one.success) for one in states]
-    return Quality(len(states), statistics.fmean(outcomes), *bare, statistics.correlation(values, outcomes))
+    return Quality(len(states), statistics.fmean(outcomes), over, within, statistics.correlation(values, outcomes))
 
 
 def mean(values: Sequence[float]) -> Estimate:

@@ -24,6 +24,7 @@ import argparse
 import asyncio
 import json
 import os
+import socket
 import statistics
 import subprocess
 import sys
@@ -37,7 +38,8 @@ from typing import Any, NamedTuple
 
 import _common
 import _phases
-from _environments import form, forms, plain_forms
+import msgspec
+from _environments import CONFIG, HOST, form, forms
 from large_page import NODES, page
 from overlap import Thinker
 from watch import tree
@@ -217,15 +219,42 @@ async def place(name: str) -> AsyncIterator[tuple[EnvironmentFactory, Task]]:
         yield environments, registry.task(id)
 
 
-async def at_depths(iterations: int, depths: Sequence[int]) -> dict[int, tuple[float, float]]:
+@contextmanager
+def form_server() -> Iterator[str]:
+    """Run the form application on this machine; its address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    with subprocess.Popen([sys.executable, Path(__file__).resolve().parent / "_form.py", port]) as server:
+        try:
+            yield f"127.0.0.1:{port}"
+        finally:
+            server.terminate()
+
+
+@asynccontextmanager
+async def replayed_forms() -> AsyncIterator[EnvironmentFactory]:
+    """Give environments of the form application that return by reset and replay.
+
+    Each has a session of its own, which a reset begins anew.
+    """
+    config = msgspec.structs.replace(CONFIG, sandbox="never", page_snapshots=False)
+    with form_server() as address:
+        hosts = {HOST: address}
+        async with launch(config, hosts) as browser:  # takes longer than the server's start
+            yield BrowserFactory(browser, PageSetup(hosts=hosts), config, isolated=True)
+
+
+async def at_depths(iterations: int, depths: Sequence[int], noise: _common.Noise) -> dict[int, tuple[float, float]]:
     """Return the seconds of a decision by replay and with forks, by the number of actions committed before."""
     task, found = form(0.3).task, dict[int, tuple[float, float]]()
     for depth in depths:
         both = list[float]()
-        for opened in (plain_forms(), forms()):
+        for opened in (replayed_forms(), forms()):
             async with opened as environments:
                 made = await decide(environments, task, ("button",), thinks=0.0, iterations=iterations, below=depth)
                 both.append(made.seconds)
+            noise.probe()
         found[depth] = both[0], both[1]
     return found
 
@@ -256,6 +285,7 @@ def parsed() -> argparse.Namespace:
     options = _common.parser(__doc__ or "")
     options.add_argument("--before", default="", metavar="COMMIT", help="commit to compare decisions with a model of 0 s with")
     options.add_argument("--rounds", type=int, default=3)
+    options.add_argument("--depths", action="store_true", help="measure the decisions by depth alone")
     options.add_argument("--at-once", choices=tuple(ROLES), help="print the seconds of a decision with a model of 0 s, and end")
     return options.parse_args()
 
@@ -286,28 +316,25 @@ def main() -> None:
         find_runsc()
     except EnvironmentFailure as error:
         _common.lacks(str(error))
-    found = asyncio.run(measure(options.quick, noise))
-    parts = list(next(iter(found.values())).parts)
-    rows = [
-        [name, f"{each.seconds:.2f}", f"{each.model:.2f}", *(f"{each.parts[part]:.2f}" for part in parts)] for name, each in found.items()
-    ]
-    _common.table(["decision, seconds", "whole", "model", *parts], rows)
-    behind = f"{QUICK_DELAY if options.quick else DELAYS[-1]:g} s, 1 worker"
-    figures = [
-        _common.Figure(
-            "decision_vs_model_2s", max(each.vs_model for name, each in found.items() if name.endswith(behind)), 1.1, at_least=False
-        )
-    ]
-    details: dict[str, Any] = {
-        "decisions": {name: {"seconds": each.seconds, "model": each.model, **each.parts} for name, each in found.items()}
-    }
+    figures, details = list[_common.Figure](), dict[str, Any]()
+    if not options.depths:
+        found = asyncio.run(measure(options.quick, noise))
+        parts = list(next(iter(found.values())).parts)
+        rows = [
+            [name, f"{each.seconds:.2f}", f"{each.model:.2f}", *(f"{each.parts[part]:.2f}" for part in parts)]
+            for name, each in found.items()
+        ]
+        _common.table(["decision, seconds", "whole", "model", *parts], rows)
+        behind = f"{QUICK_DELAY if options.quick else DELAYS[-1]:g} s, 1 worker"
+        worst = max(each.vs_model for name, each in found.items() if name.endswith(behind))
+        figures.append(_common.Figure("decision_vs_model_2s", worst, 1.1, at_least=False))
+        details["decisions"] = {name: {"seconds": each.seconds, "model": each.model, **each.parts} for name, each in found.items()}
     if not options.quick:
-        depths = asyncio.run(at_depths(ITERATIONS, DEPTHS))
+        depths = asyncio.run(at_depths(ITERATIONS, DEPTHS, noise))
         header = ["actions before", "by replay, s", "with forks, s", "ratio"]
         _common.table(header, [[str(n), f"{a:.2f}", f"{b:.2f}", f"{a / b:.1f}"] for n, (a, b) in depths.items()])
         figures.append(_common.Figure("decision_vs_replay", depths[10][0] / depths[10][1], 10))
         details["depths"] = depths
-        noise.probe()
     if options.before:
         ratios = versus(options.before, options.rounds, noise)
         print(json.dumps(ratios))

@@ -206,7 +206,7 @@ async def make(folder: Path) -> None:
         if each.reason:
             continue
         task, state, node = nodes[each.task, each.node]
-        seen = agent_context(state, source.folder.blobs, task, node, state.moment(-1, node))
+        seen = agent_context(state, source.folder.blobs, task, node, state.search.moment(-1, node))
         states.append(State(context=seen, success=each.success))
         print(f"{len(states)}: {each.task} state {each.node}: {'success' if each.success else 'failure'}", file=sys.stderr, flush=True)
     STATES.write_bytes(gzip.compress(b"\n".join(map(msgspec.json.encode, states)), mtime=0))

@@ -302,12 +302,12 @@ async def one(there: Place, task: Task, config: Any, folder: Path, changes: Sequ
 
 
 def main() -> None:
-    options = parser(__doc__ or "")
-    options.add_argument("--application", action="append", choices=[*TASKS], help="only this application")
-    options.add_argument("--task", action="append", default=[], help="only this task")
-    options.add_argument("--change", action="append", choices=CHANGES, help="only this kind of changed pages")
-    options.add_argument("--work", type=Path, metavar="FOLDER", help="keep runs and the applications' logs there")
-    options = options.parse_args()
+    offered = parser(__doc__ or "")
+    offered.add_argument("--application", action="append", choices=[*TASKS], help="only this application")
+    offered.add_argument("--task", action="append", default=[], help="only this task")
+    offered.add_argument("--change", action="append", choices=CHANGES, help="only this kind of changed pages")
+    offered.add_argument("--work", type=Path, metavar="FOLDER", help="keep runs and the applications' logs there")
+    options = offered.parse_args()
     names = options.application or (QUICK if options.quick else TASKS)
     if "moin" in names and not MOIN.interpreter().exists():
         lacks(f"moin is not installed: there is no {MOIN.interpreter()}: see --help")

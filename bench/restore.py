@@ -71,7 +71,7 @@ async def expansions(environments: ForkingFactory, iterations: int, latency: flo
         await Runner(folder=run, config=settings, open_environments=lambda task: nullcontext(environments)).run()
         reading = Reading(run.task_folder(site.task) / "journal.jsonl", settings, run.blobs)
     found = travel(reading)
-    useful = max(1, sum(not each.refused for each in reading.state.acted.values()))
+    useful = max(1, sum(not each.refused for each in reading.state.search.acted.values()))
     moved = {each.route: each.seconds for each in found.moved if each.route != "reuse"}
     restores = sum(seconds for route, seconds in moved.items() if route.startswith(("fork", "restore")))
     return {
@@ -96,6 +96,7 @@ async def measure(quick: bool, noise: _common.Noise) -> dict[str, Any]:
     """Everything but the ballast."""
     depths, latencies = (QUICK_DEPTHS, QUICK_LATENCIES) if quick else (DEPTHS, LATENCIES)
     rounds, slow_rounds = (1, 1) if quick else (12, 2)
+    searched = {} if quick else await expanded(16, 1.0)
     empty = [(await probe_forking()).restore for _ in range(2 if quick else 5)]
     async with AsyncExitStack() as stack:
         pages, form_worlds = [await stack.enter_async_context(each) for each in (MiniWob().forking_factory(CONFIG), forms())]
@@ -115,7 +116,7 @@ async def measure(quick: bool, noise: _common.Noise) -> dict[str, Any]:
             "empty": empty,
             "image_bytes": form_worlds.bytes / (len(latencies) * len(depths) + 1),
             "planner": planned if quick else await planner(boxes(), pages, depths),
-            "expansions": {} if quick else await expanded(16, 1.0),
+            "expansions": searched,
         }
 
 

@@ -290,14 +290,14 @@ def written(row: dict[str, Any]) -> Counter[str]:
 
 
 def main() -> None:
-    options = parser(__doc__ or "")
-    options.add_argument("--think", action="store_true", help="by a model that thinks; for all applications")
-    options.add_argument("--application", action="append", choices=[*APPLICATIONS], help="only this application")
-    options.add_argument("--arm", action="append", choices=ARMS, help="only this arm")
-    options.add_argument("--agent", action="append", choices=[*AGENTS], help="only this agent")
-    options.add_argument("--task", action="append", default=[], help="only this task")
-    options.add_argument("--work", type=Path, metavar="FOLDER", help="keep runs and the applications' logs there")
-    options = options.parse_args()
+    offered = parser(__doc__ or "")
+    offered.add_argument("--think", action="store_true", help="by a model that thinks; for all applications")
+    offered.add_argument("--application", action="append", choices=[*APPLICATIONS], help="only this application")
+    offered.add_argument("--arm", action="append", choices=ARMS, help="only this arm")
+    offered.add_argument("--agent", action="append", choices=[*AGENTS], help="only this agent")
+    offered.add_argument("--task", action="append", default=[], help="only this task")
+    offered.add_argument("--work", type=Path, metavar="FOLDER", help="keep runs and the applications' logs there")
+    options = offered.parse_args()
     names = options.application or ([*APPLICATIONS] if options.think else ["moin"])
     for name in names:
         if APPLICATIONS[name].ways and not APPLICATIONS[name].interpreter().exists():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Literal
 
 import msgspec
@@ -171,11 +170,10 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the evaluation must be independent of the earlier ones, because it is to confirm them."""
 
     @property
-    def texts(self) -> Iterator[str]:
+    def texts(self) -> tuple[str, ...]:
         """The texts that a model copies from: the goal, and what the observations of this state and of the steps before it show."""
-        yield self.instruction
-        for each in (self.observation, *(taken.observation for taken in self.history)):
-            yield from (each.text, each.html, each.url, each.title)
+        seen = (self.observation, *(taken.observation for taken in self.history))
+        return (self.instruction, *(text for each in seen for text in (each.text, each.html, each.url, each.title)))
 
     @property
     def answer(self) -> str:

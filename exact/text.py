@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -69,7 +69,7 @@ _SPECIAL = re.compile(
     r"|<seed:[be]os>|<(?:SPECIAL|extra_id|reserved)_\d+>|\]~!?b[\[\]]|\[e~\["
     r"|<</?SYS>>|\[/?(?:INST|[BE]OS|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\]"
 )
-_ALIKE = str.maketrans("<>[]", "‹›❲❳")
+_ALIKE, _OWN = str.maketrans("<>[]", "‹›❲❳"), str.maketrans("‹›❲❳", "<>[]")
 
 
 def without_special_tokens(text: str) -> str:
@@ -80,13 +80,11 @@ def without_special_tokens(text: str) -> str:
     return _SPECIAL.sub(lambda match: match[0].translate(_ALIKE), text)
 
 
-def with_special_tokens(text: str, known: Iterable[str]) -> str:
+def with_special_tokens(text: str, known: Sequence[str]) -> str:
     """Return what a model wrote with the brackets of the texts that it was shown: `</s>` for its `‹/s›` if `known` holds that alone."""
-    if not any(bracket in text for bracket in "‹›❲❳"):
-        return text
-    shown = "\n".join(known)
-    for token in dict.fromkeys(match[0] for match in _SPECIAL.finditer(shown)):
-        if (alike := token.translate(_ALIKE)) not in shown:
+    for token in dict.fromkeys(match[0] for match in _SPECIAL.finditer(text.translate(_OWN))):
+        alike = token.translate(_ALIKE)
+        if alike in text and any(token in each for each in known) and not any(alike in each for each in known):
             text = text.replace(alike, token)
     return text
 

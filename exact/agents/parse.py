@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -68,7 +68,7 @@ def parse_action(
     tried: Sequence[Taken] = (),
     *,
     labels: bool = False,
-    known: Iterable[str] = (),
+    known: Sequence[str] = (),
 ) -> ParsedAction:
     """Return the one action of an answer: in a line `Action: ...`, alone on a line, in a code fence, or in an object.
 
@@ -101,11 +101,11 @@ def parse_action(
 def reader(parse: Callable[..., T], context: Context, actions: ActionSpace, *, labels: bool) -> Callable[[str], T]:
     """Return a parser of answers about a state: `parse_action` or `parse_actions`."""
     return partial(
-        parse, actions=actions, observation=context.observation, tried=context.tried, labels=labels, known=tuple(context.texts)
+        parse, actions=actions, observation=context.observation, tried=context.tried, labels=labels, known=context.texts
     )  # fmt: skip
 
 
-def as_shown(action: Action, actions: ActionSpace, known: Iterable[str]) -> Action:
+def as_shown(action: Action, actions: ActionSpace, known: Sequence[str]) -> Action:
     """Return an action whose texts have the special tokens of `known` texts, which messages write with other brackets."""
     args = tuple(with_special_tokens(each, known) if isinstance(each, str) else each for each in action.args)
     return action if args == action.args else actions.action(action.name, *args)
@@ -164,7 +164,7 @@ def parse_actions(
     tried: Sequence[Taken] = (),
     *,
     labels: bool = False,
-    known: Iterable[str] = (),
+    known: Sequence[str] = (),
 ) -> tuple[ListedAction, ...]:
     """Return the distinct actions in the lines `Action (70%): ...`, each with the thought above it.
 

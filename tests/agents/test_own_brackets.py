@@ -48,6 +48,19 @@ async def test_the_object_of_an_answer_has_them_too():
     assert (await answerer.answer(context(instruction=GOAL), schema, "")).data == {"mark": "</s>"}
 
 
+def test_a_page_of_many_tokens_is_searched_for_those_of_the_answer_alone():
+    looks = list[str]()
+
+    class Page(str):
+        def __contains__(self, part):
+            looks.append(part)
+            return super().__contains__(part)
+
+    page = Page("".join(f"<|{number}|>" for number in range(5000)))
+    assert with_special_tokens("‹|7|› ‹|8|› ‹other›", (page,)) == "<|7|> <|8|> ‹other›"
+    assert looks == ["<|7|>", "‹|7|›", "<|8|>", "‹|8|›"]
+
+
 @pytest.mark.parametrize("known", ["", "Enter ‹/s›.", "Enter ‹/s›, not </s>.", "Enter <s>."])
 def test_look_alike_brackets_stay_where_they_may_be_meant(known):
     assert with_special_tokens("‹/s›", (known,)) == "‹/s›"

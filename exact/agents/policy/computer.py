@@ -75,7 +75,7 @@ def parse_call(
     width, height = tokens.size(context.observation.screenshot)
     scale = (width / request.screen.width, height / request.screen.height)
     called = ground_call(choice.calls[0], actions, context.observation, scale, context.history)
-    action = as_shown(called, actions, tuple(context.texts))
+    action = as_shown(called, actions, context.texts)
     return ParsedAction(admitted(action, context.observation, context.tried), thought(final_answer(choice.text)))
 
 

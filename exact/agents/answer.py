@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -82,8 +82,7 @@ class Answerer:
 
         @asks("write one JSON object that fits the schema, and nothing else")
         def parse(text: str) -> dict[str, Any]:
-            read = json.dumps(parsed(schema, text, shown), ensure_ascii=False)
-            found: dict[str, Any] = json.loads(with_special_tokens(read, context.texts))
+            found = parsed(schema, text, shown, context.texts)
             if check is not None and (fault := check(found)):
                 raise _misfit_error(fault)
             return found
@@ -96,18 +95,19 @@ class Answerer:
         return type(self)(self._model, self._view, sampling=self._sampling, check=check)
 
 
-def parsed(schema: str, text: str, shown: str = "") -> dict[str, Any]:
+def parsed(schema: str, text: str, shown: str = "", known: Sequence[str] = ()) -> dict[str, Any]:
     """Return the object that an answer consists of, or the only one of its own in it, whatever stands around that.
 
-    An object of its own begins a line, and does not stand in what the model was `shown`. Raises AnswerError, which names the property that
-    does not fit.
+    An object of its own begins a line, and does not stand in what the model was `shown`. Special tokens of the schema or of `known` texts
+    are written as there. Raises AnswerError, which names the property that does not fit.
     """
     found = dict(read_object(text)) or _only(final_answer(text), " ".join(shown.split()))
     if not found:
         raise AnswerError("that is not one JSON object")
-    if reason := misfit(schema, found):
+    written: dict[str, Any] = json.loads(with_special_tokens(json.dumps(found, ensure_ascii=False), (schema, *known)))
+    if reason := misfit(schema, written):
         raise _misfit_error(reason)
-    return found
+    return written
 
 
 def _only(answer: str, shown: str) -> dict[str, Any]:

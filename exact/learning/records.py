@@ -305,5 +305,5 @@ def _reward(attempt: JournaledAttempt, called: ev.Called, choice: Choice) -> tup
 
 
 def _action(attempt: JournaledAttempt, choice: Choice, seen: Any) -> Action:
-    labels, known = attempt.config.policy.elements == "label", (attempt.task.instruction, seen.text)
+    labels, known = attempt.config.policy.elements == "label", (attempt.state.live.instruction, seen.text)
     return parse_action(choice.text, action_space(attempt), seen, labels=labels, known=known).action

@@ -19,6 +19,7 @@ import msgspec
 from exact.action import Action, ActionSpace, Parameter, Verb
 from exact.errors import ActionError
 from exact.observation import LABEL_NAME, Element, Observation, places
+from exact.text import without_special_tokens
 from exact.views.prune import INTERACTIVE
 
 POINTED = INTERACTIVE | {"generic", "image"}
@@ -215,8 +216,11 @@ def _label(element: Element, made: Mapping[str, str]) -> str:
 
 
 def fits(name: str, label: str) -> bool:
-    """Return whether a label is a name, up to case and space. One that ends with an ellipsis may be the beginning of the name."""
-    name, given = " ".join(name.split()).casefold(), " ".join(label.split()).casefold()
+    """Return whether a label is a name, up to case, space and the brackets of special tokens.
+
+    One that ends with an ellipsis may be the beginning of the name.
+    """
+    name, given = (" ".join(without_special_tokens(each).split()).casefold() for each in (name, label))
     return name == given or (len(given) > 1 and given.endswith("…") and name.startswith(given[:-1].rstrip()))
 
 

@@ -12,7 +12,7 @@ from exact.models.base import Sampling
 from exact.models.scripted import ScriptedModel
 from exact.observation import Observation
 from exact.text import with_special_tokens
-from tests.prompts.states import ACTIONS, SHOE, context
+from tests.prompts.states import ACTIONS, SHOE, context, page
 
 GOAL = "Enter </s> and [INST] as the size."
 
@@ -42,8 +42,15 @@ def test_an_action_that_was_refused_is_known_by_its_own_brackets():
         parse_action('Action: fill [3] "‹/s›"', ACTIONS, SHOE, (refused,), known=(GOAL,))
 
 
-async def test_the_object_of_an_answer_has_them_too():
-    schema = '{"type": "object", "properties": {"mark": {"type": "string"}}, "required": ["mark"]}'
+@pytest.mark.parametrize("written", ["‹/s›", "</s>"])
+def test_an_element_is_known_by_a_label_that_is_one(written):
+    seen = page(("link", "Home"), ("link", "</s>"))
+    assert parse_action(f'Action: click "{written}" link', ACTIONS, seen, labels=True).action == ACTIONS.parse("click [2]")
+
+
+@pytest.mark.parametrize("mark", ['{"type": "string"}', '{"enum": ["</s>"]}'])
+async def test_the_object_of_an_answer_has_them_too(mark):
+    schema = f'{{"type": "object", "properties": {{"mark": {mark}}}, "required": ["mark"]}}'
     answerer = Answerer(ScriptedModel(lambda question, sample: '{"mark": "‹/s›"}'), ViewConfig(), sampling=Sampling())
     assert (await answerer.answer(context(instruction=GOAL), schema, "")).data == {"mark": "</s>"}
 

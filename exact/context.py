@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -171,12 +172,16 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The texts that a model copies from: the goal, and what the observations of this state and of the steps before it show."""
-        seen = (self.observation, *(taken.observation for taken in self.history))
-        return (self.instruction, *(text for each in seen for text in (each.text, each.html, each.url, each.title)))
+        """The texts that a model copies from; see `copied_texts`."""
+        return copied_texts(self.instruction, (self.observation, *(taken.observation for taken in self.history)))
 
     @property
     def answer(self) -> str:
         """The answer of the `stop` that ended the attempt. Empty if it has not ended, or ended otherwise."""
         last = self.history[-1].action if self.terminated and self.history else None
         return " ".join(map(str, last.args)) if last is not None and last.name == "stop" else ""
+
+
+def copied_texts(instruction: str, observations: Iterable[Observation]) -> tuple[str, ...]:
+    """Return the texts that a model copies from: the goal, and what it was shown of each observation."""
+    return (instruction, *(text for each in observations for text in (each.text, each.html, each.url, each.title)))

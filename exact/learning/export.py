@@ -19,6 +19,7 @@ import msgspec
 
 from exact.agents.parse import parse_action
 from exact.config import Config, ViewConfig
+from exact.context import copied_texts
 from exact.environments.backtracking import BacktrackingEnvironment
 from exact.environments.base import Environment
 from exact.errors import ActionError, UsageError
@@ -367,15 +368,18 @@ async def replay(line: Mapping[str, Any], environment: Environment, task: Task, 
     turns = line.get("messages") or [*line["prompt"], *line["completion"]]
     walked, refused, terminated = BacktrackingEnvironment(environment), 0, False
     seen = await walked.reset(task)
+    shown = [seen]
     for turn in turns:
         if turn["role"] != "assistant":
             continue
         content = turn["content"]
         text = content if isinstance(content, str) else "".join(part.get("text") or "" for part in content)
         try:
-            transition = await walked.step(parse_action(text, walked.actions, seen, labels=labels).action)
+            known = copied_texts(task.instruction, shown)
+            transition = await walked.step(parse_action(text, walked.actions, seen, labels=labels, known=known).action)
         except ActionError:
             refused += 1
             continue
         terminated, seen = transition.terminated, transition.observation or seen
+        shown.append(seen)
     return ReplayedConversation("" if terminated else seen.fingerprint, terminated, refused)

@@ -13,11 +13,13 @@ import msgspec
 
 from exact.action import Action
 from exact.agents.parse import parse_action
+from exact.context import copied_texts
 from exact.errors import ExactError, JournalError
 from exact.learning.attempts import JournaledAttempt
 from exact.learning.conversations import Conversation, exploratory, imitation, messages
 from exact.learning.states import StateTexts, action_space
 from exact.models.base import ChatAnswer, Choice, Image, Message, Text
+from exact.runs.attempt.observations import ancestry
 from exact.runs.journal import events as ev
 from exact.search.tree import Edge, Node
 from exact.untrusted import decoded
@@ -293,8 +295,7 @@ def _tokens(choice: Choice) -> tuple[list[int], list[float]]:
 def _reward(attempt: JournaledAttempt, called: ev.Called, choice: Choice) -> tuple[float | None, str]:
     """Return the reward of an answer and its source; None if neither the score nor the search gives one."""
     node = attempt.state.search.tree.nodes[called.node]
-    seen = attempt.blobs.get_observation(node.observation)
-    action = _action(attempt, choice, seen)
+    action = _action(attempt, choice, node)
     index = next((i for i, edge in enumerate(node.edges) if edge.action.key == action.key), None)
     if index is None:
         return None, ""
@@ -304,6 +305,7 @@ def _reward(attempt: JournaledAttempt, called: ev.Called, choice: Choice) -> tup
     return node.edges[index].value, "search"
 
 
-def _action(attempt: JournaledAttempt, choice: Choice, seen: Any) -> Action:
-    labels, known = attempt.config.policy.elements == "label", (attempt.state.live.instruction, seen.text)
-    return parse_action(choice.text, action_space(attempt), seen, labels=labels, known=known).action
+def _action(attempt: JournaledAttempt, choice: Choice, node: Node) -> Action:
+    seen = [attempt.blobs.get_observation(each.observation) for each in ancestry(node)]
+    labels, known = attempt.config.policy.elements == "label", copied_texts(attempt.state.live.instruction, seen)
+    return parse_action(choice.text, action_space(attempt), seen[-1], labels=labels, known=known).action

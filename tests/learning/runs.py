@@ -76,9 +76,9 @@ def answers(question: Question, sample: int) -> Reply:
     return Reply(text=said, tokens=tokens, token_ids=tuple(100 + len(each) for each in tokens), logprobs=tuple(-0.1 for _ in tokens))
 
 
-async def model_run(folder: Path, reply: Callable[[Question, int], str | Reply] = answers) -> Path:
-    """Attempt a maze with a scripted language model, and return the run folder."""
-    environment = maze()
+async def model_run(folder: Path, reply: Callable[[Question, int], str | Reply] = answers, graph: ToyGraph | None = None) -> Path:
+    """Attempt a graph, a maze by default, with a scripted language model, and return the run folder."""
+    environment = graph or maze()
     create(folder, (toy_task(environment),), ASKING)
     opened, settings = reopen(folder)
     model = ScriptedModel(reply)

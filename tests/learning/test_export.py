@@ -14,10 +14,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from exact.cli.main import main
+from exact.environments.base import Outcome
 from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.graph import ToyEdge, ToyGraph, ToyState
 from exact.environments.toy.known import deceptive_chain, maze
 from exact.learning.export import replay
+from exact.models.script import Question, Reply
 from exact.runs.journal.store import RunFolder
 from exact.secrecy.values import Secret
 from tests.learning.runs import answers, model_run, task_of, toy_run
@@ -147,6 +149,41 @@ def test_rollouts_are_exact_in_tokens(asked: Path, tmp_path: Path) -> None:
         assert len(line["completion_ids"]) == len(line["logprobs"]) == len(line["completion_mask"])
         assert 0 <= line["reward"] <= 1 and line["source"] in ("score", "search")
         assert line["completion"][0]["content"].startswith("One of them.")
+
+
+def word() -> ToyGraph:
+    """Return a graph whose answer, a special token, stands on the page before the one where it is asked for."""
+    return ToyGraph(
+        name="word",
+        instruction="Give the word.",
+        start="door",
+        states={
+            "door": ToyState(text="The word is </s>.", edges={"on": ToyEdge(to="room")}),
+            "room": ToyState(text="What is the word?", answers={"</s>": 1.0}),
+        },
+    )
+
+
+def says_the_word(question: Question, sample: int) -> Reply:
+    text = question.messages[-1][1]
+    if "Verdict" in question.messages[0][1]:
+        return Reply(text="Verdict: A")
+    said = 'Action: stop "‹/s›"' if "What is the word?" in text.rpartition("The word is")[2] else 'Action: go "on"'
+    return Reply(text=said, tokens=(said,), token_ids=(7,), logprobs=(-0.1,))
+
+
+def test_a_rollout_copies_a_special_token_from_an_earlier_page(tmp_path: Path) -> None:
+    run = asyncio.run(model_run(tmp_path / "run", says_the_word, word()))
+    lines, _ = exported("rollouts", run, tmp_path / "out.jsonl", "--format", "prompt-completion")
+    assert {(line["completion"][0]["content"], line["reward"]) for line in lines} >= {('Action: stop "‹/s›"', 1.0)}
+
+
+async def test_a_replayed_answer_copies_a_special_token_from_an_earlier_page(tmp_path: Path) -> None:
+    run, graph = await model_run(tmp_path / "run", says_the_word, word()), word()
+    lines, _ = exported("imitation", run, tmp_path / "out.jsonl", "--format", "conversational")
+    async with ToyFactory(graph).open(simulation=False) as environment:
+        found = await replay(lines[0], environment, task_of(graph, 0))
+        assert found.terminated and (await environment.evaluate(Outcome(actions=()))).success
 
 
 def test_rollouts_without_tokens_are_refused_with_the_way_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

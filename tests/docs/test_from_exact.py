@@ -24,9 +24,3 @@ def test_a_key_of_the_page_exists(key: str) -> None:
 @pytest.mark.parametrize("name", sorted(set(re.findall(r"--config ([a-z_0-9.-]+)", PAGE))))
 def test_a_configuration_of_the_page_is_shipped(name: str) -> None:
     assert (ROOT / "shells" / "configs" / f"{name}.yaml").is_file()
-
-
-def test_the_results_name_programs_that_exist() -> None:
-    page = (ROOT / "docs" / "results" / "index.md").read_text("utf-8")
-    named = re.findall(r"python (bench/\w+\.py)", page)
-    assert len(named) > 8 and [each for each in named if not (ROOT / each).is_file()] == []

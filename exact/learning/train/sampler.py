@@ -16,7 +16,7 @@ from typing import Any
 
 from exact.errors import EnvironmentFailure, UsageError
 from exact.learning.train.episodes import Episode, Sampled
-from exact.learning.train.model import IN_MEMORY
+from exact.learning.train.model import is_made_in_memory
 from exact.learning.train.pictures import PictureReader, ShownPicture, picture_inputs
 from exact.learning.train.settings import GRPOSettings
 
@@ -138,7 +138,7 @@ def vllm_usable(settings: GRPOSettings) -> None:
     """Check before a model is loaded that vLLM can be used as the settings say. Raises UsageError."""
     if settings.vllm is not None and not _installed():
         raise UsageError("vllm: the package vllm is not installed: pip install 'trl[vllm]' on a machine with a GPU, or leave vllm out")
-    if settings.vllm == "colocate" and settings.model in IN_MEMORY:
+    if settings.vllm == "colocate" and is_made_in_memory(settings.model):
         raise UsageError(
             f"vllm: colocate loads a folder or a name, and {settings.model} is made in memory: name another model, or a server"
         )

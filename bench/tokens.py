@@ -9,6 +9,9 @@ of the path; a debate has two debaters and two judges, which are shown the first
 screenshot of 1280 x 2048 pixels has 1,105 tokens. Its instructions and examples count nothing, so the rows are lower bounds. In the row
 "text" there are no screenshots but the texts in their place.
 
+Rows of pictures: a policy that is asked in a conversation, and a judge that compares a state with the one before it, are shown screenshots.
+A screenshot that stood in the request before is named, and not sent again.
+
 Tokens are estimated by one rule for all rows. The cacheable share is that of prompt tokens in a beginning that an earlier request of
 the run had too.
 
@@ -41,7 +44,7 @@ from exact.context import Context
 from exact.errors import AnswerError
 from exact.learning.attempts import attempts
 from exact.learning.states import action_space
-from exact.models.base import ChatAnswer, ChatRequest, Choice, Image, Text, Usage
+from exact.models.base import ChatAnswer, ChatRequest, Choice, Image, Message, Text, Usage
 from exact.models.tokens import count, picture, size
 from exact.runs.attempt.observations import agent_context
 from exact.runs.journal.search_state import AskMoment
@@ -62,6 +65,10 @@ AGENTS: dict[str, dict[str, object]] = {
     "default, changes": {"value": {"kind": "cascade", "changes": True}},
     "debate, changes": {"value": {"kind": "debate", "changes": True}},
     "logprob, changes": {"value": {"kind": "logprob", "changes": True}},
+}
+PICTURES: dict[str, dict[str, object]] = {
+    "conversation, pictures": {"policy": {"kind": "llm", "form": "conversation"}, "view": {"images": True}},
+    "comparative, pictures": {"value": {"kind": "comparative"}, "view": {"images": True}},
 }
 TEXT_TOKENS, SCREEN, MIDDLE, ARGUMENT = 3840, (1280, 2048), 4, 130
 """ExACT's tokens of a state's text, pixels of a screenshot, screenshots in the middle of a judged path, and tokens of an argument."""
@@ -88,6 +95,9 @@ class Row(NamedTuple):
     value: int
     """Prompt tokens of the policy and of the value function."""
     cacheable: float | None
+    shown: int = 0
+    pictures: int = 0
+    """Tokens of all pictures that the requests show, and of those that are sent."""
 
     @property
     def total(self) -> int:
@@ -104,13 +114,21 @@ class Counting:
         self._judge = SimulatedJudge([each.value for each in asked])
         self.sent: list[tuple[str, str, int]] = []
         """Role, text and tokens of each request."""
+        self.shown = self.pictures = 0
+        """As in `Row`."""
 
     async def complete(self, request: ChatRequest) -> ChatAnswer:
-        parts = [part for message in request.messages for part in message.parts]
+        parts = [part for message in request.sent() for part in message.parts]
         text = "\n".join(part.text for part in parts if isinstance(part, Text))
-        pictures = sum(picture(*size(part.data)) for part in parts if isinstance(part, Image))
+        pictures = priced(request.sent())
         if not request.attempt:  # an action that changes nothing is refused: a policy of ours would name another one
             self.sent.append((request.role, text, count(text) + pictures))
+            self.shown += priced(request.messages)
+            self.pictures += pictures
+        if request.prompt.startswith("compare@"):
+            return ChatAnswer(
+                choices=(Choice(text="Better: first", finish="stop"),) * request.sampling.n, usage=Usage(), model=self.name, raw=""
+            )
         if request.role != "policy":
             return await self._judge.complete(request)
         answers = self._answers[request.node]
@@ -119,6 +137,11 @@ class Counting:
 
     async def close(self) -> None:
         """Do nothing: there is no connection."""
+
+
+def priced(messages: Sequence[Message]) -> int:
+    """Return the tokens of the pictures in messages."""
+    return sum(picture(*size(part.data)) for message in messages for part in message.parts if isinstance(part, Image))
 
 
 def record(folder: Path, tasks: Sequence[str], transitions: int) -> None:
@@ -131,7 +154,7 @@ def record(folder: Path, tasks: Sequence[str], transitions: int) -> None:
         "limits.seconds=900",
         "policy.kind=random",  # the built-in policy names one action where it is sure
         "value.kind=lexical",
-        "browser.screenshots=false",
+        "browser.screenshots=true",
     ]
     config = _common.ROOT / "shells" / "configs" / "rmcts_builtin.yaml"
     command = [sys.executable, "-m", "exact.cli", "run", *tasks, "--config", str(config), "--out", str(folder)]
@@ -153,7 +176,7 @@ def states(source: Source) -> Iterator[Asked]:
 
 async def ours(name: str, settings: dict[str, object], asked: Sequence[Asked]) -> Row:
     """Ask the policy and the value function of one configuration at all states."""
-    named = {"policy": {"kind": "llm"}, "models": {"policy": {"model": "simulated"}}, "reflection": {"kind": "none"}}
+    named: dict[str, object] = {"policy": {"kind": "llm"}, "models": {"policy": {"model": "simulated"}}, "reflection": {"kind": "none"}}
     model = Counting(asked)
     agent = build_agent(parse(named | settings), lambda role: model)
     for index, each in enumerate(asked):
@@ -165,7 +188,7 @@ async def ours(name: str, settings: dict[str, object], asked: Sequence[Asked]) -
                 await agent.policy.propose(context, each.actions, K)
     policy = sum(tokens for role, _, tokens in model.sent if role == "policy")
     total = sum(tokens for _, _, tokens in model.sent)
-    return Row(name, len(model.sent), policy, total - policy, cacheable([text for _, text, _ in model.sent]))
+    return Row(name, len(model.sent), policy, total - policy, cacheable([text for _, text, _ in model.sent]), model.shown, model.pictures)
 
 
 def cacheable(texts: Sequence[str]) -> float:
@@ -220,23 +243,26 @@ async def main() -> int:
         asked = list(states(source))
     noise.probe()
     with use_fence_key(secrets.token_hex(16)):  # as an attempt does
-        rows = [await ours(name, settings, asked) for name, settings in AGENTS.items()]
+        rows = [await ours(name, settings, asked) for name, settings in (AGENTS | PICTURES).items()]
     rows += [exact_layout("ExACT", asked, pictures=True), exact_layout("ExACT, text", asked, pictures=False)]
     expanded, evaluated = sum(each.expanded for each in asked), sum(each.evaluated for each in asked)
     depth = statistics.fmean(len(each.context.history) for each in asked)
     print(f"{len(source.attempts)} searches: {expanded} states expanded, {evaluated} evaluated, at a mean depth of {depth:.1f}\n")
     _common.table(
-        ["agent", "calls", "tokens of the policy", "of the value function", "in all", "a state", "cacheable"],
+        ["agent", "calls", "tokens of the policy", "of the value function", "in all", "a state", "cacheable", "pictures shown", "sent"],
         [
             [
                 row.name, str(row.calls), str(row.policy), str(row.value), str(row.total), f"{row.total / len(asked):.0f}",
-                "-" if row.cacheable is None else f"{row.cacheable:.0%}",
+                "-" if row.cacheable is None else f"{row.cacheable:.0%}", str(row.shown or "-"), str(row.pictures or "-"),
             ]
             for row in rows
         ],
     )  # fmt: skip
     by_name = {row.name: row for row in rows}
     figures = [_common.Figure("states", len(asked))]
+    for name in PICTURES:
+        row = by_name[name]
+        figures.append(_common.Figure(f"pictures_sent_of_shown_{name.partition(',')[0]}", row.pictures / row.shown))
     if not options.quick:  # the three tasks of the quick form are small pages, whose shares are others
         figures += [
             _common.Figure("cacheable_share_changes", by_name["default, changes"].cacheable or 0.0),

@@ -189,7 +189,7 @@ class InspectModel:
 
         Raises ModelError; a limit of inspect's is raised as it is.
         """
-        messages, wanted = [_message(each) for each in request.messages], request.sampling.n
+        messages, wanted = [_message(each) for each in request.sent()], request.sampling.n
         outputs = [await self._asked(messages, request, wanted)]
         missing = wanted - len(outputs[0].choices)
         if missing > 0 and outputs[0].choices:

@@ -28,7 +28,7 @@ from exact.learning.filters import Filters
 from exact.learning.formats import Format, Pictures, text_of, written
 from exact.learning.records import CONVERSATIONS, Kind, Skipped, TrainingRecord, records
 from exact.learning.states import StateTexts
-from exact.models.base import Image, Message, Text
+from exact.models.base import Image, Message, Text, pictures_once
 from exact.models.tokens import TURN, rough
 from exact.runs.journal.store import RunFolder, write_whole
 from exact.runs.secrets import known_secrets
@@ -186,7 +186,7 @@ class _Export:
                 self._skipped[_without_names(found.reason)] += 1
                 named.append(found.reason if found.node < 0 else f"{found.node}: {found.reason}")
             else:
-                self._record(attempt, found, shows)
+                self._record(attempt, _with_pictures_once(found) if shows else found, shows)
         line.records, line.skipped = self._writer.lines - before, tuple(named[:_MOST_NAMED])
         self._manifest.attempts += line.records > 0
         self._sites[attempt.site] += line.records > 0
@@ -246,6 +246,16 @@ def token_counts(record: TrainingRecord, pictures: bool = False) -> tuple[int, i
 
 def _tokens(message: Message) -> int:
     return TURN + rough(text_of(message))
+
+
+def _with_pictures_once(record: TrainingRecord) -> TrainingRecord:
+    """Return a record with each picture once, as a model is shown them. A rollout is as it was sent, as its token ids are."""
+    if "completion_ids" in record.columns:
+        return record
+    start = len(record.prompt)
+    turns = pictures_once(record.prompt + record.completion)
+    rejected = pictures_once(record.prompt + record.rejected)[start:]
+    return msgspec.structs.replace(record, prompt=turns[:start], completion=turns[start:], rejected=rejected)
 
 
 def _scrubbed(record: TrainingRecord, scrubber: Scrubber) -> TrainingRecord:

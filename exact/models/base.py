@@ -6,6 +6,7 @@ Cost of model calls. An unknown price is None, never 0.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Annotated, Any, Literal, NamedTuple, Protocol
@@ -103,6 +104,29 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The context's selection, whose budget the call is counted in; not sent. -1 for the task's own budget."""
     screen: Display | None = None
     """Display of the model's own computer tool: the last picture. None: the tool is not offered."""
+
+    def sent(self) -> tuple[Message, ...]:
+        """Return the messages as a server gets them: with each picture once. The display of a computer tool stays a picture."""
+        return pictures_once(self.messages, display=self.screen is not None)
+
+
+def pictures_once(messages: tuple[Message, ...], *, display: bool = False) -> tuple[Message, ...]:
+    """Return messages in which a line stands for each picture that an earlier one equals byte for byte, so that it is not paid for again.
+
+    The line names both by their numbers. With `display` the last picture stays.
+    """
+    pictures = [part for message in messages for part in message.parts if isinstance(part, Image)]
+    if len(set(pictures)) == len(pictures):
+        return messages
+    numbers, kept = itertools.count(1), len(pictures) if display else 0
+
+    def once(part: Text | Image) -> Text | Image:
+        if not isinstance(part, Image):
+            return part
+        number, first = next(numbers), pictures.index(part) + 1
+        return part if number in (first, kept) else Text(f"[Picture {number} is the same as picture {first}.]")
+
+    return tuple(msgspec.structs.replace(each, parts=tuple(map(once, each.parts))) for each in messages)
 
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True):

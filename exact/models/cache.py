@@ -139,7 +139,7 @@ def digest(request: ChatRequest, model: str, about: str = "") -> bytes:
     messages = [
         [m.role, *(["image", part.media_type, hashlib.sha256(part.data).hexdigest()] if isinstance(part, Image) else without_key(part.text)
                    for part in m.parts), *([m.items] if m.items else [])]
-        for m in request.messages
+        for m in request.sent()
     ]  # fmt: skip
     drawn = msgspec.structs.replace(request.sampling, n=1)
     asked: list[object] = [model, about, messages, drawn, request.schema, *([request.grammar] if request.grammar else [])]

@@ -17,7 +17,7 @@ REQUIRED = frozenset({"model", "messages"})
 def body(request: ChatRequest, model: str, *, n: int, index: int, takes: ModelCapabilities) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the request to a classifier, which has messages only, and notes on the parts that are left out."""
     notes = list[str]()
-    return {"model": model, "messages": wire.turns(request.messages, takes, notes)}, tuple(notes)
+    return {"model": model, "messages": wire.turns(request.sent(), takes, notes)}, tuple(notes)
 
 
 def headers(body: dict[str, Any]) -> dict[str, str]:

@@ -53,7 +53,7 @@ def body(request: ChatRequest, model: str, *, n: int, index: int, takes: ModelCa
     a long question that is asked for several choices is marked too.
     """
     sampling, notes = request.sampling, list[str]()
-    messages = supported(request.messages, takes, notes)
+    messages = supported(request.sent(), takes, notes)
     out: dict[str, Any] = {"model": model, "max_tokens": sampling.max_tokens}
     system = "\n\n".join(_words(message) for message in messages if message.role == "system")
     if system:

@@ -47,7 +47,7 @@ def body(request: ChatRequest, model: str, *, n: int, index: int, takes: ModelCa
     """Return the request for one choice, and notes on the parts left out because the server refuses them."""
     sampling, notes = request.sampling, list[str]()
     detail = "original" if request.screen is not None and takes.computer != _PREVIEW else "auto"  # points are those of the picture as sent
-    out: dict[str, Any] = {"model": model, "input": list(_items(supported(request.messages, takes, notes), takes, detail))}
+    out: dict[str, Any] = {"model": model, "input": list(_items(supported(request.sent(), takes, notes), takes, detail))}
     out |= {"max_output_tokens": max(_LEAST_TOKENS, sampling.max_tokens), "store": False}
     include = ["reasoning.encrypted_content"]
     out |= sampling_fields(sampling, takes, notes)

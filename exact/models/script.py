@@ -77,9 +77,9 @@ def table(answers: Mapping[str, Sequence[str | Reply]]) -> Answers:
 
 def question_of(request: ChatRequest, model: str) -> Question:
     """Return the question in a request."""
-    parts = [part for message in request.messages for part in message.parts]
+    parts = [part for message in request.sent() for part in message.parts]
     return Question(
-        messages=tuple((m.role, "\n".join(part.text for part in m.parts if isinstance(part, Text))) for m in request.messages),
+        messages=tuple((m.role, "\n".join(part.text for part in m.parts if isinstance(part, Text))) for m in request.sent()),
         images=tuple(part.data for part in parts if isinstance(part, Image)),
         model=model,
         n=request.sampling.n,

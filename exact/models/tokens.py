@@ -89,7 +89,7 @@ def estimate(request: ChatRequest) -> int:
 
 def prompt_tokens(request: ChatRequest) -> int:
     """Return the estimated tokens of a request's text and pictures."""
-    parts = [part for message in request.messages for part in message.parts]
+    parts = [part for message in request.sent() for part in message.parts]
     words = _characters(request) // _CHARACTERS
     pictures = sum(picture(*size(part.data)) or 765 for part in parts if isinstance(part, Image))
     return words + pictures + TURN * len(request.messages)

@@ -60,7 +60,7 @@ def body(request: ChatRequest, model: str, *, n: int, index: int, takes: ModelCa
     Values at the API's defaults are left out too, because not every server knows every field.
     """
     sampling, notes = request.sampling, list[str]()
-    out: dict[str, Any] = {"model": model, "messages": turns(request.messages, takes, notes)}
+    out: dict[str, Any] = {"model": model, "messages": turns(request.sent(), takes, notes)}
     out |= sampling_fields(sampling, takes, notes)
     out[takes.limit or "max_tokens"] = max(sampling.max_tokens, takes.least_tokens or 1)
     if n > 1:

@@ -11,7 +11,7 @@ from exact.agents.value.controls import ConstantValue
 from exact.config import ValueConfig, ViewConfig
 from exact.context import Context
 from exact.errors import AnswerError
-from exact.models.base import Image
+from exact.models.base import Image, Text
 from exact.models.scripted import ScriptedModel
 
 from ..prompts.states import ACTIONS, LESSON, LIST, SHOE, context, page
@@ -83,6 +83,14 @@ async def test_pictures_go_in_order():
     await LLMValue(model, ValueConfig(samples=1), ViewConfig(images=True)).evaluate_all(shown)
     pictures = [part.data for part in model.requests[0].messages[1].parts if isinstance(part, Image)]
     assert pictures == [png(300, 200), png(100, 90)]
+
+
+async def test_siblings_that_look_the_same_are_shown_once():
+    model = ScriptedModel(lambda question, sample: "Verdict 1: A\nVerdict 2: C\nVerdict 3: C")
+    await LLMValue(model, ValueConfig(samples=1), ViewConfig(images=True)).evaluate_all([after(f"click [{i}]") for i in (1, 2, 3)])
+    first, *others = model.requests[0].sent()[1].parts[1:]
+    assert first == Image(png(300, 200))
+    assert others == [Text(f"[Picture {number} is the same as picture 1.]") for number in (2, 3)]
 
 
 async def test_a_composite_value_function_passes_a_batch_on():

@@ -311,8 +311,8 @@ class JournalledModel(WrappedModel):
         """Leave the model open: it belongs to the run."""
 
     def _plain(self, request: ChatRequest) -> list[object]:
-        """Return the messages with each image replaced by the name of its blob. Native items of a turn are part of it, if there are any."""
-        return [self._turn(message) for message in request.messages]
+        """Return the messages as sent, each image as the name of its blob. Native items of a turn are part of it, if there are any."""
+        return [self._turn(message) for message in request.sent()]
 
     def _turn(self, message: Message) -> dict[str, object]:
         parts = [{"text": part.text} if isinstance(part, Text) else {"image": self._blobs.put(part.data)} for part in message.parts]
@@ -324,7 +324,7 @@ class JournalledModel(WrappedModel):
         One token for every two characters, 2,000 for an image or the computer tool, and answers of full length, each with the prompt
         again.
         """
-        parts = [part for message in request.messages for part in message.parts]
+        parts = [part for message in request.sent() for part in message.parts]
         read = sum(2000 if isinstance(part, Image) else len(part.text) / 2 + 8 for part in parts)
         if request.form is not None:
             read += (len(request.form.example) + len(msgspec.json.encode(request.form.schema))) / 2

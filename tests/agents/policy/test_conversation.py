@@ -13,7 +13,8 @@ import msgspec
 import pytest
 
 from exact.cli.main import main
-from exact.config import Config, parse
+from exact.config import Config, ViewConfig, parse
+from exact.environments.toy.environment import ToyEnvironment
 from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.graph import ToyEdge, ToyGraph, ToyState
 from exact.environments.toy.known import deceptive_chain, maze
@@ -24,6 +25,7 @@ from exact.runs import runner
 from exact.runs.journal.store import ResultLine
 from exact.runs.runner import Runner, create, reopen
 from tests.learning.runs import task_of, toy_run, with_task
+from tests.views.test_view import png
 
 
 def with_rows(graph: ToyGraph) -> ToyGraph:
@@ -105,6 +107,32 @@ async def test_a_model_that_answers_as_a_conversation_teaches_is_asked_that_conv
         shown = [{"role": role, "content": _MARK.sub(r"\1⟧", text)} for role, text in question.messages]
         assert shown == messages[: 2 * place + 2]
     assert len(asked) == len(answers)
+
+
+async def test_a_screenshot_that_was_shown_is_neither_sent_again_nor_exported_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both say which picture it is, so that a model is asked as it was trained."""
+    look = ToyEnvironment._observe
+    monkeypatch.setattr(
+        ToyEnvironment, "_observe", lambda self, at: msgspec.structs.replace(look(self, at), screenshot=png(40, len(at.state)))
+    )
+    graph = deceptive_chain()
+    settings = {"policy": {"kind": "llm", "form": "conversation"}, "view": {"images": True}}
+    (tmp_path / "view.yaml").write_text(json.dumps(settings))
+    run = await toy_run(tmp_path / "searched", graph)
+    out = tmp_path / "out.jsonl"
+    assert main(["export", "exploratory", str(run), "--out", str(out), "--view", str(tmp_path / "view.yaml"), "--pictures"]) == 0
+    (line,) = map(json.loads, out.read_text().splitlines())
+    told = [[part["text"] for part in turn["content"]] for turn in line["messages"] if turn["role"] != "system"]
+    answers = [text for turn, (text, *_) in zip(line["messages"][1:], told, strict=True) if turn["role"] == "assistant"]
+    config = msgspec.structs.replace(explorer(), view=ViewConfig(images=True))
+    asked, lines = await answered(tmp_path / "run", config, graph, 0, answers)
+    assert [each.score for each in lines] == [1.0] and len(asked) == len(answers)
+    shown = [_MARK.sub(r"\1⟧", text) for _, text in asked[-1].messages[1:]]
+    assert shown == [_MARK.sub(r"\1⟧", "\n".join(text for text in parts if text is not None)) for parts in told[: len(shown)]]
+    assert "[Picture 3 is the same as picture 1.]" in shown[4] and len(set(asked[-1].images)) == len(asked[-1].images)
+    assert len(set(line["images"])) == len(line["images"])
 
 
 async def test_steps_beyond_the_history_are_summarised(tmp_path: Path) -> None:

@@ -172,8 +172,11 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The texts that a model copies from; see `copied_texts`."""
-        return copied_texts(self.instruction, (self.observation, *(taken.observation for taken in self.history)))
+        """The texts that a model copies from: those of `copied_texts`, lessons, and earlier goals with their answers and actions."""
+        shown = copied_texts(self.instruction, (self.observation, *(taken.observation for taken in self.history)))
+        lessons = (text for each in self.reflections for text in (each.text, each.instruction, each.action, each.action_label))
+        before = (text for each in self.earlier for text in (each.instruction, each.end, each.answer, *each.actions))
+        return (*shown, *lessons, *before)
 
     @property
     def answer(self) -> str:

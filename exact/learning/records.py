@@ -13,14 +13,14 @@ import msgspec
 
 from exact.action import Action
 from exact.agents.parse import parse_action
-from exact.context import copied_texts
 from exact.errors import ExactError, JournalError
 from exact.learning.attempts import JournaledAttempt
 from exact.learning.conversations import Conversation, exploratory, imitation, messages
 from exact.learning.states import StateTexts, action_space
 from exact.models.base import ChatAnswer, Choice, Image, Message, Text
-from exact.runs.attempt.observations import ancestry
+from exact.runs.attempt.observations import agent_context
 from exact.runs.journal import events as ev
+from exact.runs.journal.search_state import AskMoment
 from exact.search.tree import Edge, Node
 from exact.untrusted import decoded
 
@@ -306,6 +306,8 @@ def _reward(attempt: JournaledAttempt, called: ev.Called, choice: Choice) -> tup
 
 
 def _action(attempt: JournaledAttempt, choice: Choice, node: Node) -> Action:
-    seen = [attempt.blobs.get_observation(each.observation) for each in ancestry(node)]
-    labels, known = attempt.config.policy.elements == "label", copied_texts(attempt.state.live.instruction, seen)
-    return parse_action(choice.text, action_space(attempt), seen[-1], labels=labels, known=known).action
+    context = agent_context(attempt.state, attempt.blobs, attempt.task, node, AskMoment(node.depth, None, ()))
+    if recalled := attempt.state.search.recalled.get((node.id, "policy")):
+        context = msgspec.structs.replace(context, reflections=recalled.reflections)
+    labels = attempt.config.policy.elements == "label"
+    return parse_action(choice.text, action_space(attempt), context.observation, labels=labels, known=context.texts).action

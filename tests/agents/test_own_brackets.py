@@ -1,18 +1,19 @@
 """Special tokens in what a model copies: it reads them with look-alike brackets, and the environment gets their own."""
 
+import msgspec
 import pytest
 
 from exact.agents.answer import Answerer
 from exact.agents.parse import parse_action, parse_actions
 from exact.agents.policy.llm import LLMPolicy
 from exact.config import PolicyConfig, ViewConfig
-from exact.context import Taken
+from exact.context import EarlierGoal, Taken
 from exact.errors import ActionError
 from exact.models.base import Sampling
 from exact.models.scripted import ScriptedModel
 from exact.observation import Observation
 from exact.text import with_special_tokens
-from tests.prompts.states import ACTIONS, SHOE, context, page
+from tests.prompts.states import ACTIONS, LESSON, SHOE, context, page
 
 GOAL = "Enter </s> and [INST] as the size."
 
@@ -28,6 +29,19 @@ async def test_so_it_does_with_those_that_an_earlier_page_showed():
     policy = LLMPolicy(ScriptedModel(lambda question, sample: 'Action: stop "‹|im_end|›"'), PolicyConfig())
     earlier = Taken(observation=Observation(text="The mark is <|im_end|>."), action=ACTIONS.parse("click [2]"))
     [proposal] = await policy.propose(context(history=(earlier,)), ACTIONS, 1)
+    assert proposal.action == ACTIONS.action("stop", "<|im_end|>")
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        {"reflections": (msgspec.structs.replace(LESSON, text="Where a mark is asked for, answer <|im_end|>."),)},
+        {"earlier": (EarlierGoal(instruction="Find the mark.", end="answered", answer="<|im_end|>"),)},
+    ],
+)
+async def test_so_it_does_with_those_of_a_lesson_and_of_an_earlier_goal(shown):
+    policy = LLMPolicy(ScriptedModel(lambda question, sample: 'Action: stop "‹|im_end|›"'), PolicyConfig())
+    [proposal] = await policy.propose(context(**shown), ACTIONS, 1)
     assert proposal.action == ACTIONS.action("stop", "<|im_end|>")
 
 

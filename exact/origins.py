@@ -10,16 +10,18 @@ not send: the rules for them stand here, for all servers of this package.
 
 from __future__ import annotations
 
-import email.message
-import http.client
+import functools
 import ipaddress
 import re
 import time
 import unicodedata
-import urllib.request
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urlsplit
+
+if TYPE_CHECKING:
+    import email.message
+    import urllib.request
 
 _DEFAULT_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 _WEB = {"ws": "http", "wss": "https"}
@@ -128,12 +130,14 @@ def fetch(
 
     Raises OSError if the answer is not such content: HTTPError for a status from 400 on; and http.client's HTTPException.
     """
+    import urllib.request  # a list of tasks fetches nothing
+
     end = time.monotonic() + seconds
     if not is_web(url):
         raise OSError(f"{url[:200]!r} is no web address: write http://host/path")
     try:
         request = urllib.request.Request(url, body, dict(headers), method=method or None)
-        with urllib.request.build_opener(_Redirects()).open(request, timeout=seconds) as response:
+        with urllib.request.build_opener(_web_redirects()()).open(request, timeout=seconds) as response:
             return _read(response, end, most)
     except ValueError as error:  # a header, a name or an address that cannot be sent
         raise OSError(str(error)) from error
@@ -149,23 +153,29 @@ def _read(response: IO[bytes], end: float, most: int) -> bytes:
         if time.monotonic() > end:
             raise TimeoutError("the answer did not end in time")
     if length is not None and len(data) < length:
+        import http.client
+
         raise http.client.IncompleteRead(bytes(data), length - len(data))
     return bytes(data)
 
 
-class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Redirects to web addresses, without headers to another origin than the first."""
+@functools.cache
+def _web_redirects() -> type[urllib.request.HTTPRedirectHandler]:
+    """Return the handler of redirects to web addresses, without headers to another origin than the first."""
+    import urllib.request
 
-    def redirect_request(
-        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: email.message.Message, newurl: str
-    ) -> urllib.request.Request | None:
-        """Return the request that a redirect asks for. Raises OSError if it may not be sent."""
-        if not is_web(newurl):
-            raise OSError(f"it redirects to {newurl[:200]!r}, which is no web address")
-        found = super().redirect_request(req, fp, code, msg, headers, newurl)  # type: ignore[arg-type] # typeshed wants HTTPMessage
-        if found is not None and origin(newurl) != origin(req.full_url):
-            found.headers.clear()
-        return found
+    class WebRedirects(urllib.request.HTTPRedirectHandler):
+        def redirect_request(
+            self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: email.message.Message, newurl: str
+        ) -> urllib.request.Request | None:
+            if not is_web(newurl):
+                raise OSError(f"it redirects to {newurl[:200]!r}, which is no web address")
+            found = super().redirect_request(req, fp, code, msg, headers, newurl)  # type: ignore[arg-type] # typeshed wants HTTPMessage
+            if found is not None and origin(newurl) != origin(req.full_url):
+                found.headers.clear()
+            return found
+
+    return WebRedirects
 
 
 _HOST = re.compile(r"\[(?P<address>[0-9a-f:.]+)\](?::\d*)?|(?P<name>[^\s:@/?#,\[\]\\]+)(?::\d*)?", re.IGNORECASE)

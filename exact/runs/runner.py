@@ -57,9 +57,9 @@ OpenEnvironments = Callable[[Task], AbstractAsyncContextManager[EnvironmentFacto
 """A function that opens the environments of a task."""
 Listening = Sequence[Callable[[ev.AnyEvent], None]]
 """Functions that are called with each event that is written to a journal."""
-_PARTS = ("exact.agents.agent", "exact.runs.attempt.attempt", "exact.reflection.memory.index")
-_LEARNED = "exact.agents.learned.agent"
-"""Modules of an attempt, which are imported while a browser starts, and that of a learned policy."""
+_PARTS = ("exact.agents.agent", "exact.runs.attempt.attempt")
+_LEARNED, _INDEX = "exact.agents.learned.agent", "exact.reflection.memory.index"
+"""Modules of an attempt, which are imported while a browser starts, and those of a learned policy and of a memory."""
 Watch = Callable[[Task, AttemptState, ev.AnyEvent], None]
 """A function that is called with each event of an attempt, before it is applied to the state."""
 
@@ -198,7 +198,8 @@ class Runner:
     @asynccontextmanager
     async def _opened_environments(self, task: Task) -> AsyncIterator[tuple[EnvironmentFactory, tuple[Tool, ...]]]:
         """Open the environments and the tools of an attempt."""
-        import_later(*_PARTS, *[_LEARNED] * (self.config.policy.kind == "learned"))
+        learned, remembers = self.config.policy.kind == "learned", self.config.reflection.kind != "none"
+        import_later(*_PARTS, *[_LEARNED] * learned, *[_INDEX] * remembers)
         async with opened_tools(self.config.tools, self.tools) as tools, self.open_environments(task) as environments:
             yield with_simulation(environments), tools
 

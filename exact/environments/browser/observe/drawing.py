@@ -14,17 +14,18 @@ import io
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, NamedTuple
 
 from exact.observation import Box
 
-Cells = NDArray[np.uint8]
-"""Mean colours of the cells of a screenshot: rows by columns by 3."""
-Marks = NDArray[np.bool_]
-"""One flag for each cell."""
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Cells = NDArray[np.uint8]
+    """Mean colours of the cells of a screenshot: rows by columns by 3."""
+    Marks = NDArray[np.bool_]
+    """One flag for each cell."""
 _CELL = 8
 """Screenshot pixels on a side of a cell."""
 _DIFFERENT = 20
@@ -77,6 +78,8 @@ class PictureMemory:
 
     def digest(self, text: str, cells: Cells, changed: Marks, ignored: Marks) -> str:
         """Return the digest of a picture: that of a known one that looks the same, otherwise a new one of the changed parts."""
+        import numpy as np
+
         known = self.known.setdefault(text, [])
         self.known.move_to_end(text)
         if len(self.known) > _MOST_STATES:
@@ -96,6 +99,8 @@ async def look_at(before: DrawnState | None, text: str, screenshot: bytes, look:
     if screenshot in (before.seen, before.entered):
         return before._replace(seen=screenshot, drawn=before.drawn if screenshot == before.seen else "")
     entered, now = await asyncio.gather(asyncio.to_thread(cells_of, before.entered), asyncio.to_thread(cells_of, screenshot))
+    import numpy as np  # imported by a thread by now
+
     changed = differences(entered, now)
     ignored = np.zeros_like(changed)
     if changed.any():
@@ -109,6 +114,8 @@ async def look_at(before: DrawnState | None, text: str, screenshot: bytes, look:
 
 async def _restless(now: Cells, look: Look, memory: PictureMemory) -> Marks:
     """Return the cells that change by themselves, after watching a page that was not watched yet."""
+    import numpy as np
+
     known = memory.restless.get(look.address)
     if known is not None and known.shape == now.shape[:2]:
         return known
@@ -122,6 +129,7 @@ async def _restless(now: Cells, look: Look, memory: PictureMemory) -> Marks:
 
 def cells_of(screenshot: bytes) -> Cells:
     """Return the mean colours of the cells of a PNG."""
+    import numpy as np
     from PIL import Image
 
     with Image.open(io.BytesIO(screenshot)) as image:
@@ -130,6 +138,8 @@ def cells_of(screenshot: bytes) -> Cells:
 
 def differences(one: Cells, other: Cells) -> Marks:
     """Return which cells of two screenshots look different; all if their sizes differ."""
+    import numpy as np
+
     if one.shape != other.shape:
         return np.ones(other.shape[:2], dtype=np.bool_)
     return np.asarray(np.abs(one.astype(np.int16) - other.astype(np.int16)).max(axis=2) >= _DIFFERENT)
@@ -137,6 +147,8 @@ def differences(one: Cells, other: Cells) -> Marks:
 
 def covered(boxes: Sequence[Box], shape: Sequence[int], scale: float) -> Marks:
     """Return which cells of a screenshot of that shape are in boxes of CSS pixels, or close around them."""
+    import numpy as np
+
     marks = np.zeros(tuple(shape[:2]), dtype=np.bool_)
     for box in boxes:
         left, top = (max(0, int((at - _AROUND) * scale // _CELL)) for at in (box.x, box.y))
@@ -147,6 +159,8 @@ def covered(boxes: Sequence[Box], shape: Sequence[int], scale: float) -> Marks:
 
 def _grown(marks: Marks) -> Marks:
     """Return marks with the cells beside them, which something that moves enters next."""
+    import numpy as np
+
     wide = np.pad(marks, 1)
     rows, columns = marks.shape
     return np.asarray(np.logical_or.reduce([wide[y : y + rows, x : x + columns] for y in range(3) for x in range(3)]))

@@ -25,9 +25,9 @@ def read_records(file: Path, kind: type[Record]) -> list[Record]:
 
 
 def differing(figures: Sequence[Figure], result: Path) -> list[str]:
-    """Return the names of figures that a kept result has otherwise."""
+    """Return the names of figures that a kept result has otherwise, or lacks."""
     kept = json.loads(result.read_text())["figures"]
-    return [each.name for each in figures if round(each.value, 4) != kept[each.name]["value"]]
+    return [each.name for each in figures if each.name not in kept or round(each.value, 4) != kept[each.name]["value"]]
 
 
 def conclude(wrong: Sequence[str], attempts: int) -> int:

@@ -11,6 +11,8 @@ import pytest
 sys.path.append(str(Path(__file__).parents[1] / "bench"))  # last: bench/miniwob.py is no package
 
 import poisoned
+from _common import Figure
+from _records import differing
 
 
 def test_no_measured_reflection_is_an_example() -> None:
@@ -43,3 +45,9 @@ def test_a_limit_lets_all_but_one_in_twenty_of_the_older_ordinary_notes_pass() -
     above = poisoned.limit(scores, older)
     ordinary = [scores[key] > above for key, row in older.items() if row.kind == "ordinary"]
     assert sum(ordinary) / len(ordinary) == pytest.approx(0.05)
+
+
+def test_a_figure_that_the_kept_result_lacks_is_named(tmp_path: Path) -> None:
+    kept = tmp_path / "kept.json"
+    kept.write_text('{"figures": {"a": {"value": 1.0}, "b": {"value": 0.5}}}')
+    assert differing([Figure("a", 1.0), Figure("b", 0.4), Figure("c", 2.0)], kept) == ["b", "c"]

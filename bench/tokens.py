@@ -46,8 +46,6 @@ from exact.learning.attempts import attempts
 from exact.learning.states import action_space
 from exact.models.base import ChatAnswer, ChatRequest, Choice, Image, Message, Text, Usage
 from exact.models.tokens import count, picture, size
-from exact.runs.attempt.observations import agent_context
-from exact.runs.journal.search_state import AskMoment
 from exact.runs.journal.store import RunFolder
 from exact.text import use_fence_key
 
@@ -118,20 +116,17 @@ class Counting:
         """As in `Row`."""
 
     async def complete(self, request: ChatRequest) -> ChatAnswer:
-        parts = [part for message in request.sent() for part in message.parts]
-        text = "\n".join(part.text for part in parts if isinstance(part, Text))
-        pictures = priced(request.sent())
+        sent = request.sent()
+        text = "\n".join(part.text for message in sent for part in message.parts if isinstance(part, Text))
+        pictures = priced(sent)
         if not request.attempt:  # an action that changes nothing is refused: a policy of ours would name another one
             self.sent.append((request.role, text, count(text) + pictures))
             self.shown += priced(request.messages)
             self.pictures += pictures
-        if request.prompt.startswith("compare@"):
-            return ChatAnswer(
-                choices=(Choice(text="Better: first", finish="stop"),) * request.sampling.n, usage=Usage(), model=self.name, raw=""
-            )
-        if request.role != "policy":
+        compares = request.prompt.startswith("compare@")
+        if request.role != "policy" and not compares:
             return await self._judge.complete(request)
-        answers = self._answers[request.node]
+        answers = ("Better: first",) if compares else self._answers[request.node]
         choice = Choice(text=answers[request.attempt % len(answers)], finish="stop")
         return ChatAnswer(choices=(choice,) * request.sampling.n, usage=Usage(), model=self.name, raw="")
 
@@ -169,7 +164,7 @@ def states(source: Source) -> Iterator[Asked]:
             judged = node.evaluation is not None and not node.evaluation.unjudged
             if not (node.edges or judged):
                 continue
-            seen = agent_context(attempt.state, attempt.blobs, attempt.task, node, AskMoment(node.depth, None, ()))
+            seen = attempt.context(node)
             chosen = tuple(f"Thought.\nAction: {edge.action.key}" for edge in node.edges)
             yield Asked(seen, actions, chosen, bool(node.edges), judged, node.evaluation.value if node.evaluation else 0.5)
 

@@ -8,9 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from exact.config import Config, load_recorded
+from exact.context import Context
 from exact.errors import ExactError, JournalError, UsageError
+from exact.runs.attempt.observations import agent_context
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import Tail, is_being_written
+from exact.runs.journal.search_state import AskMoment
 from exact.runs.journal.state import AttemptState
 from exact.runs.journal.store import Blobs, ResultLine, RunFolder
 from exact.search.tree import Node
@@ -58,6 +61,10 @@ class JournaledAttempt:
     def path(self) -> list[Node]:
         """The committed states, from the task's start."""
         return [self.state.search.tree.nodes[id] for id in self.state.live.path]
+
+    def context(self, node: Node) -> Context:
+        """Return the context that an agent is shown at a node. Raises JournalError if a part of it is missing."""
+        return agent_context(self.state, self.blobs, self.task, node, AskMoment(node.depth, None, ()))
 
     @property
     def site(self) -> str:

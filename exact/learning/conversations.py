@@ -151,7 +151,7 @@ def _answer(texts: StateTexts, move: _Move, explores: bool) -> str:
         case "restart":
             return said(judged or "This is not the way.", RESTART.name)
     thoughts = (judged, texts.thought(move.at, move.edge))
-    return texts.answer(move.at.edges[move.edge].action, texts.context(move.at), "\n".join(filter(None, thoughts)))
+    return texts.answer(move.at.edges[move.edge].action, texts.attempt.context(move.at), "\n".join(filter(None, thoughts)))
 
 
 def messages(conversation: Conversation) -> list[tuple[Message, bool]]:

@@ -18,9 +18,7 @@ from exact.learning.attempts import JournaledAttempt
 from exact.learning.conversations import Conversation, exploratory, imitation, messages
 from exact.learning.states import StateTexts, action_space
 from exact.models.base import ChatAnswer, Choice, Image, Message, Text
-from exact.runs.attempt.observations import agent_context
 from exact.runs.journal import events as ev
-from exact.runs.journal.search_state import AskMoment
 from exact.search.tree import Edge, Node
 from exact.untrusted import decoded
 
@@ -153,7 +151,7 @@ def _preferences(texts: StateTexts, node: Node, margin: float) -> Iterator[Train
         return
     committed = _committed(texts, node)
     best, chosen, high = next((each for each in known if each[0] == committed), max(known, key=lambda each: (each[2], -each[0])))
-    prompt, context = texts.policy(node), texts.context(node)
+    prompt, context = texts.policy(node), texts.attempt.context(node)
     for index, edge, value in known:
         if index != best and high - value >= margin:
             yield TrainingRecord(
@@ -193,7 +191,7 @@ def _visits(texts: StateTexts, node: Node) -> Iterator[TrainingRecord]:
     total = sum(edge.visits for edge in tried)
     if len(tried) < 2:
         return
-    context = texts.context(node)
+    context = texts.attempt.context(node)
     most = max(range(len(node.edges)), key=lambda index: (node.edges[index].visits, -index))
     yield TrainingRecord(
         prompt=texts.policy(node),
@@ -306,7 +304,7 @@ def _reward(attempt: JournaledAttempt, called: ev.Called, choice: Choice) -> tup
 
 
 def _action(attempt: JournaledAttempt, choice: Choice, node: Node) -> Action:
-    context = agent_context(attempt.state, attempt.blobs, attempt.task, node, AskMoment(node.depth, None, ()))
+    context = attempt.context(node)
     if recalled := attempt.state.search.recalled.get((node.id, "policy")):
         context = msgspec.structs.replace(context, reflections=recalled.reflections)
     labels = attempt.config.policy.elements == "label"

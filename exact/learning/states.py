@@ -21,8 +21,6 @@ from exact.environments.desktop.grammar import COMPUTER_13, ELEMENT_ACTIONS
 from exact.environments.toy.environment import TOY_ACTIONS
 from exact.learning.attempts import JournaledAttempt
 from exact.models.base import ChatRequest, Message, Sampling
-from exact.runs.attempt.observations import agent_context
-from exact.runs.journal.search_state import AskMoment
 from exact.search.tree import Node
 from exact.text import use_fence_key
 
@@ -45,14 +43,9 @@ class StateTexts:
         with use_fence_key(opened.fences if opened else ""):
             yield
 
-    def context(self, node: Node) -> Context:
-        """Return the context that an agent is shown at a node. Raises JournalError if a part of it is missing."""
-        state = self.attempt.state
-        return agent_context(state, self.attempt.blobs, self.attempt.task, node, AskMoment(node.depth, None, ()))
-
     def policy(self, node: Node) -> tuple[Message, ...]:
         """Return the messages that a policy is sent at a node. Raises JournalError, UsageError."""
-        context, view = self.context(node), self._view
+        context, view = self.attempt.context(node), self._view
         inputs = policy_inputs(self._policy, self.actions, context, thinks=self._policy.thoughts, pictured=view.images)
         request = state_request(
             prompt_family(self._policy, view, context, self.actions), context, view, Sampling(), role="policy", samples=1,
@@ -62,7 +55,7 @@ class StateTexts:
 
     def value(self, node: Node) -> tuple[Message, ...]:
         """Return the messages that a value function is sent at a node. Raises JournalError, UsageError."""
-        context = self.context(node)
+        context = self.attempt.context(node)
         return self._value_request(context).messages
 
     def judged(self, target: float) -> str:
@@ -88,13 +81,13 @@ class StateTexts:
 
     def opening(self, node: Node, *, explores: bool) -> tuple[Message, ...]:
         """Return the system turn and the first turn of a conversation that begins at a node. Raises JournalError, UsageError."""
-        turn = show_state(self.context(node), self._policy, self._view, self.actions, opening=True, explores=explores)
+        turn = show_state(self.attempt.context(node), self._policy, self._view, self.actions, opening=True, explores=explores)
         return turn.prompt.messages(*turn.images)
 
     def turn(self, node: Node, at: Node, note: str = "") -> Message:
         """Return the turn that shows the state to which an action at another state led. Raises JournalError, UsageError."""
-        before = view_state(self.context(at), self._view, labels=self._labels).context.observation
-        turn = show_state(self.context(node), self._policy, self._view, self.actions, note=note, before=before)
+        before = view_state(self.attempt.context(at), self._view, labels=self._labels).context.observation
+        turn = show_state(self.attempt.context(node), self._policy, self._view, self.actions, note=note, before=before)
         return turn.prompt.messages(*(() if node.terminated else turn.images))[1]
 
     def _value_request(self, context: Context) -> ChatRequest:

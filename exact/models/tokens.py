@@ -110,7 +110,7 @@ def checked(answer: ChatAnswer, request: ChatRequest) -> ChatAnswer:
 
 def _characters(request: ChatRequest) -> int:
     """Return the characters of a request's text."""
-    return sum(len(part.text) for message in request.messages for part in message.parts if isinstance(part, Text))
+    return sum(len(part.text) for message in request.sent() for part in message.parts if isinstance(part, Text))
 
 
 def _word(word: str) -> int:

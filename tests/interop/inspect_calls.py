@@ -34,7 +34,7 @@ async def ask():
     mock = get_model("mockllm/model", custom_outputs=answer, memoize=False)
     model = InspectModel(mock, ModelConfig(model="x", price=PriceConfig(input=1, output=1)))
     request = ChatRequest(
-        messages=(Message("system", (Text("be brief"),)), Message("user", (Text("look"), Image(b"png")))),
+        messages=(Message("system", (Text("be brief"),)), Message("user", (Text("look"), Image(b"png"), Image(b"png")))),
         sampling=Sampling(n=3, temperature=0.5, max_tokens=9),
         role="policy",
         grammar="root",
@@ -42,7 +42,7 @@ async def ask():
     found = await model.complete(request)
     print([choice.text for choice in found.choices], found.usage.input_tokens, found.usage.cached_tokens, found.usage.cost, found.notes)
     messages, config = seen[0]
-    print([each.role for each in messages], messages[1].content[1].image)
+    print([each.role for each in messages], messages[1].content[1].image, messages[1].content[2].text)
     print(config.num_choices, seen[1][1].num_choices, config.temperature, config.max_tokens)
     try:
         await model.complete(request)

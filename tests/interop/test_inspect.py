@@ -20,7 +20,8 @@ def test_calls_keep_their_settings_and_failures_are_errors_and_never_scores(exec
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0].startswith("['answer 1', 'answer 2', 'answer 3'] 30 9 3.6e-05 ('grammar is not sent through inspect_ai',)"), lines[0]
-    assert lines[1:3] == ["['system', 'user'] data:image/png;base64,cG5n", "3 None 0.5 9"]
+    pictures = "data:image/png;base64,cG5n [Picture 2 is the same as picture 1.]"
+    assert lines[1:3] == [f"['system', 'user'] {pictures}", "3 None 0.5 9"]
     assert lines[3] == "ModelError: mockllm/model did not answer: quota used up"
     expected = ("names no environment", "did you mean 'miniwob'", "invalid url", "failed without a score")
     for line, says in zip(lines[4:], expected, strict=True):

@@ -1,15 +1,14 @@
 """Messages: what of a text and of pictures reaches a server."""
 
 import json
-from types import ModuleType
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exact.models import classify, messages, responses, wire
 from exact.models.base import ChatRequest, Display, Image, Message, Sampling, Text
+from exact.models.endpoint import _APIS, Api
 from exact.models.providers import ModelCapabilities
 from exact.models.tokens import picture, prompt_tokens
 
@@ -71,8 +70,8 @@ def test_every_picture_is_sent_and_the_rest_can_be_told_from_the_lines(screens: 
     assert told == screens
 
 
-@pytest.mark.parametrize("api", [wire, responses, messages, classify])
-def test_every_api_sends_a_picture_once(api: ModuleType) -> None:
+@pytest.mark.parametrize("api", _APIS.values(), ids=_APIS)
+def test_every_api_sends_a_picture_once(api: Api) -> None:
     sent, _ = api.body(conversation(b"a", b"a", b"b"), "m", n=1, index=0, takes=ModelCapabilities())
     text = json.dumps(sent)
     assert (text.count("YQ=="), text.count("Yg=="), text.count("Picture 2 is the same as picture 1")) == (1, 1, 1)

@@ -101,7 +101,7 @@ class ValueConfig(Strict, frozen=True, kw_only=True):
     probability. cascade, ensemble: see `members`. constant: 0.5 for everything, as a control. oracle: the benchmark's own score of terminal
     states, marked everywhere. reward: the total reward of an environment that gives one for each step, refused on the tasks of a benchmark,
     marked everywhere. `module:attribute`, `file.py:attribute` or a name in the entry points `exact.values`: your own value function, made
-    with `options`. Default: lexical, or a cascade if the policy is a language model."""
+    with `options`. Default: lexical, or a cascade if a language model proposes and states are searched."""
     options: dict[str, Any] = {}
     """Keywords for your own value function. learned: `weights`, a file in place of the package's."""
     range: tuple[float, float] = (0.0, 1.0)

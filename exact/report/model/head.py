@@ -227,8 +227,10 @@ def judge(config: Config) -> str:
 
 def _labels(config: Config, oracle: bool) -> tuple[str, ...]:
     labels = []
-    if {"learned", "lexical"} & {config.policy.kind, config.value.kind}:
-        labels.append("Built-in agent: not a language model")
+    proposes, evaluates = (each.kind in ("learned", "lexical") for each in (config.policy, config.value))
+    if proposes or evaluates:
+        part = "agent" if proposes and evaluates else "policy" if proposes else "value function"
+        labels.append(f"Built-in {part}: not a language model")
     if config.value.kind == "constant":
         labels.append("Constant values: no information for the search")
     if config.value.kind == "reward":

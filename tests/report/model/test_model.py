@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from exact.config import Config, PolicyConfig, ValueConfig, dump
 from exact.report.model.data import Report, Status, TreeState
 from exact.report.model.model import report
-from exact.runs.journal.store import ResultLine, RunFolder
-from exact.task import Score
+from exact.runs.journal.store import Manifest, ResultLine, RunFolder
+from exact.task import Score, Task
 from tests.report.journals import SHOP, Page, Recorder, new_run, shop_run
 
 
@@ -94,8 +95,22 @@ def test_the_head_counts_what_was_spent(told: Report) -> None:
     assert facts["Drift"][0] == "1"
 
 
-def test_the_embedded_agent_is_labelled_as_no_language_model(told: Report) -> None:
-    assert "Built-in agent: not a language model" in told.head.labels
+@pytest.mark.parametrize(
+    ("policy", "value", "labels"),
+    [
+        ("lexical", "learned", ("Built-in agent: not a language model",)),
+        ("llm", "lexical", ("Built-in value function: not a language model",)),
+        ("learned", "llm", ("Built-in policy: not a language model",)),
+        ("llm", "llm", ()),
+    ],
+)
+def test_a_part_that_is_no_language_model_is_labelled(tmp_path: Path, policy: str, value: str, labels: tuple[str, ...]) -> None:
+    config = Config(policy=PolicyConfig(kind=policy), value=ValueConfig(kind=value))
+    run = RunFolder.create(tmp_path, Manifest(tasks=(Task(id="shop/tea", instruction="Buy tea."),), agent=config.name), dump(config))
+    recorder = Recorder(run, run.manifest.tasks[0], config, SHOP)
+    recorder.begin()
+    recorder.journal.close()
+    assert report(run, run.manifest.tasks[0], screenshots=False).head.labels == labels
 
 
 @pytest.mark.parametrize(

@@ -281,8 +281,8 @@ def main() -> None:
         "steps_vs_browsergym_bare": ("exact", "browsergym, bare", None),
         "steps_with_screenshot_vs_browsergym": ("exact + screenshot", "browsergym", None),
         "steps_with_screenshot_vs_browsergym_nowait": ("exact + screenshot", "browsergym, no waits", None),
-        "steps_vs_browsergym": ("exact", "browsergym", 25.0),
-        "steps_vs_browsergym_nowait": ("exact", "browsergym, no waits", 6.0),
+        "steps_vs_browsergym": ("exact", "browsergym", 30.0),
+        "steps_vs_browsergym_nowait": ("exact", "browsergym, no waits", 7.0),
     }
     ratios = {figure: ratio(times, ours, theirs) for figure, (ours, theirs, _) in pairs.items()}
     print()

@@ -128,8 +128,8 @@ def main() -> None:
     )
     print(f"{found['elements']} elements; memory in MiB after each fifth: {', '.join(f'{each:.1f}' for each in found['resident_mib'])}")
     figures = [
-        Figure("observe_vs_cdp", middle(found["ratios"]), 1.2, at_least=False),
-        Figure("change_vs_whole", middle(found["changed"])),
+        Figure("observe_vs_cdp", middle(found["ratios"]), 1.15, at_least=False),
+        Figure("change_vs_whole", middle(found["changed"]), 0.2, at_least=False),
         Figure("observe_20000_s", middle(found["seconds_20000"]), 2.0, at_least=False),
         Figure("memory_growth_mib", found["resident_mib"][-1] - found["resident_mib"][0], 8.0, at_least=False),
     ]

@@ -213,7 +213,7 @@ def report(found: dict[str, Any], noise: _common.Noise) -> tuple[list[_common.Fi
     right = [(row["chosen"] == "replay") == (row["replay_s"] < row["fork_s"]) for row in found["planner"]]
     snapshots = [each for routes in walked for each in routes.snapshots]
     figures = [
-        _common.Figure("snapshot_s", statistics.median(snapshots), 0.25, at_least=False),
+        _common.Figure("snapshot_s", statistics.median(snapshots), 0.15, at_least=False),
         _common.Figure("world_restore_all_s", statistics.median(every)),
         _common.Figure("world_vs_empty", environment / statistics.median(found["empty"])),
         _common.Figure("planner_right", statistics.mean(right)),

@@ -230,10 +230,10 @@ def main() -> None:
     growth = times[f"wide {LONG}"].net() / times[f"wide {SHORT}"].net()
     figures = [
         Figure("vs_openspiel_net", max(t.ratio()[0] for t in times.values())),
-        Figure("vs_openspiel", max(t.whole()[0] for t in times.values()), 1.0, at_least=False),
+        Figure("vs_openspiel", max(t.whole()[0] for t in times.values()), 0.9, at_least=False),
         Figure("bytes_with_texts", max(with_texts.values())),
-        Figure("bytes_per_node", max(sizes.values()), 1200, at_least=False),
-        Figure("growth_100k", growth, 1.1, at_least=False),
+        Figure("bytes_per_node", max(sizes.values()), 900, at_least=False),
+        Figure("growth_100k", growth, 1.05, at_least=False),
     ]
     details = {
         "microseconds": {n: {k: [round(v, 2) for v in values] for k, values in vars(t).items()} for n, t in times.items()},

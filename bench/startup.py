@@ -122,7 +122,7 @@ def main() -> None:
         Figure("import_ms_over_python", interval(more["import exact"])[0], 100, at_least=False),
         Figure("import_is_silent", float(silent()), 1),
         Figure("list_of_tasks_s", interval(times["exact list tasks miniwob"])[0] / 1000, 0.5, at_least=False),
-        Figure("first_page_s_over_browser", interval(beyond)[0] / 1000, 1.5, at_least=False),
+        Figure("first_page_s_over_browser", interval(beyond)[0] / 1000, 0.25, at_least=False),
     ]
     details = {"milliseconds": {name: [round(value, 2) for value in spent] for name, spent in {**times, **pages}.items()}}
     finish(options, figures, noise, versions("exact-agent", "click", "playwright"), details)

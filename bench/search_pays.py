@@ -25,7 +25,7 @@ import _llamacpp
 import msgspec
 from _attempts import attempt, folder_of, name_of, tasks_of
 from _instruct import FOLDER
-from _paired import gain, grouped, scores
+from _paired import Scores, gain, grouped, scores
 from _records import conclude, differing, read_records, write_records
 
 from exact.config import Config, parse
@@ -140,12 +140,28 @@ def headroom(model: str, parallel: int, threads: int, tasks: int, name: str) -> 
     with _llamacpp.serving(slots=4, context=6144, port=port, threads=threads, weights=FOLDER / f"{model}.gguf"):
         part(model, "selection", ordered(), SELECTION, ("react",), parallel, port)
         for stratum in ("sometimes", "never"):
-            part(model, name, strata(model, records())[stratum][:tasks], MEASURED, ("react", "oracle"), parallel, port)
+            measured = strata(model, records())[stratum][:tasks]
+            for task in measured:
+                if most(model, name, measured, records()) >= GOAL:
+                    part(model, name, [task], MEASURED, ("react", "oracle"), parallel, port)
+
+
+def most(model: str, name: str, tasks: Sequence[str], kept: Sequence[Attempt]) -> float:
+    """Return the highest lower end of the oracle's gain on some tasks that is still possible: what has no score may gain 1."""
+    solved, (react, oracle) = solutions(kept), (f"{model} {name} {arm}" for arm in ("react", "oracle"))
+    ids = [each.id for each in tasks_of(tasks, MEASURED)]
+    found = {row: {id: solved.get(row, {}).get(id, otherwise) for id in ids} for row, otherwise in ((react, 0.0), (oracle, 1.0))}
+    return gain(found, oracle, react, [id.partition("?")[0] for id in ids]).low
+
+
+def solutions(kept: Sequence[Attempt]) -> Scores:
+    """Return 1 for each attempt that solved its task and 0 for each other one that ended, by row and id."""
+    return scores(kept, lambda each: None if each.score is None else float(each.score == 1))
 
 
 def show(kept: Sequence[Attempt]) -> tuple[dict[str, Any], list[_common.Figure]]:
     """Print the strata of each model, and return details and figures."""
-    solved = scores(kept, lambda each: None if each.score is None else float(each.score == 1))
+    solved = solutions(kept)
     figures = [_common.Figure("attempts", len(kept))]
     details, rows = dict[str, Any](), list[list[str]]()
     for model in sorted({each.row.partition(" ")[0] for each in kept}):

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from msgspec.structs import replace
+
 from exact.action import Action, ActionSpace, Parameter, Verb
 from exact.agents.policy.conversation import show_state, write_answer
 from exact.agents.policy.llm import policy_inputs, prompt_family
@@ -35,6 +37,7 @@ class StateTexts:
         self.attempt, self._policy, self._value, self._view = attempt, policy, value, view
         self.actions: ActionSpace = action_space(attempt)
         self._labels = policy.elements == "label"
+        self._thinks = attempt.config.policy.kind == "llm"
 
     @contextmanager
     def fenced(self) -> Iterator[None]:
@@ -45,13 +48,20 @@ class StateTexts:
 
     def policy(self, node: Node) -> tuple[Message, ...]:
         """Return the messages that a policy is sent at a node. Raises JournalError, UsageError."""
-        context, view = self.attempt.context(node), self._view
+        context, view = self._without_figures(self.attempt.context(node)), self._view
         inputs = policy_inputs(self._policy, self.actions, context, thinks=self._policy.thoughts, pictured=view.images)
         request = state_request(
             prompt_family(self._policy, view, context, self.actions), context, view, Sampling(), role="policy", samples=1,
             labels=self._labels, examples=(), **inputs,
         )  # fmt: skip
         return request.messages
+
+    def _without_figures(self, context: Context) -> Context:
+        """Return a context without the reasons of policies that are no language models."""
+        if self._thinks:
+            return context
+        history, tried = (tuple(replace(each, rationale="") for each in taken) for taken in (context.history, context.tried))
+        return replace(context, history=history, tried=tried)
 
     def value(self, node: Node) -> tuple[Message, ...]:
         """Return the messages that a value function is sent at a node. Raises JournalError, UsageError."""
@@ -71,7 +81,7 @@ class StateTexts:
 
     def thought(self, node: Node, edge: int) -> str:
         """Return the reason that a language model gave for an action; empty for other policies, whose reasons are figures."""
-        return node.edges[edge].rationale if self.attempt.config.policy.kind == "llm" else ""
+        return node.edges[edge].rationale if self._thinks else ""
 
     def judgement(self, node: Node) -> str:
         """Return the reason that a value function gave for a state; empty for controls, which have information that the model lacks."""

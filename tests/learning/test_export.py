@@ -204,6 +204,15 @@ def test_a_prompt_of_an_imitated_step_is_what_the_policy_was_sent(asked: Path, t
     assert all(line["completion"][0]["content"].startswith("One of them.\nAction: go ") for line in lines)
 
 
+def test_a_prompt_shows_no_thought_that_no_language_model_had(searched: Path, tmp_path: Path) -> None:
+    """The reasons of other policies are figures, and a model that is trained will see its own thoughts in their place."""
+    told = ""
+    for kind in ("imitation", "policy", "preference"):
+        exported(kind, searched, tmp_path / f"{kind}.jsonl", "--format", "prompt-completion" if kind == "imitation" else "conversational")
+        told += (tmp_path / f"{kind}.jsonl").read_text()
+    assert "Steps so far" in told and "   thought: " not in told
+
+
 # --- damage
 
 

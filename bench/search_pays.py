@@ -4,9 +4,11 @@ The plan, with tasks, seeds and the decision, was committed before any attempt: 
 
     python bench/search_pays.py --headroom qwen2.5-coder-1.5b     attempt what is not recorded (hours)
     python bench/search_pays.py --raised qwen2.5-coder-1.5b       the same with raised proposals
+    python bench/search_pays.py --collect                         search for the successes that proposals are trained on (no model)
+    python bench/search_pays.py --trained qwen2.5-coder-0.5b      train them if they are not, and the same with them
     python bench/search_pays.py --quick                           compute the figures from the records
 
-Needs `shells/setup.sh --instruct`.
+Needs `shells/setup.sh --instruct`, and `--train` for trained proposals.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ import msgspec
 from _attempts import attempt, folder_of, name_of, tasks_of
 from _instruct import FOLDER
 from _paired import Scores, gain, grouped, scores
+from _pays_training import collect, train
 from _records import conclude, differing, read_records, write_records
 
 from exact.config import Config, parse
@@ -47,7 +50,7 @@ CANDIDATES = (
 SELECTION, MEASURED = (10601, 10602, 10603), (10611, 10612)
 """Seeds that put a task into its stratum, and seeds of the headroom."""
 STRATA = ("sometimes", "never", "always")
-PARTS = {"headroom": "", "raised": " with raised proposals"}
+PARTS = {"headroom": "", "raised": " with raised proposals", "trained": " with trained proposals"}
 """What is measured of a stratum, and how tables call it."""
 GOAL = 0.15
 """Least lower end of a stratum's gain for which a comparison is run."""
@@ -73,11 +76,15 @@ def ordered() -> list[str]:
 
 def settings(arm: str, base_url: str, *, raised: bool = False) -> Config:
     """Return the configuration of an arm: `react` or `oracle`. `raised`: proposals are the likeliest of all offered actions."""
+    return parse(given(arm, base_url, raised=raised))
+
+
+def given(arm: str, base_url: str, *, raised: bool) -> dict[str, Any]:
     model = {
         "provider": "llamacpp", "model": "local", "base_url": base_url, "max_tokens": 128, "timeout": 1200.0,
         "temperature": 0.3 if arm == "react" else 0.8, "price": {"input": 0, "output": 0},
     }  # fmt: skip
-    given: dict[str, Any] = {
+    parts: dict[str, Any] = {
         "models": {"policy": model},
         "view": {"history": 3, "observation_tokens": 1500},
         "policy": {"kind": "llm", "samples": 1, "elements": "label", "grammar": "action", "thoughts": False},
@@ -88,13 +95,13 @@ def settings(arm: str, base_url: str, *, raised: bool = False) -> Config:
         "browser": {"screenshots": False},
     }
     if arm == "oracle":
-        given["search"] = {**AGENTS["rmcts"]["search"], "k": 4, "iterations": 8, "depth": 4}
-        given["value"] = {"kind": "oracle"}
-        given["policy"]["samples"] = 4
+        parts["search"] = {**AGENTS["rmcts"]["search"], "k": 4, "iterations": 8, "depth": 4}
+        parts["value"] = {"kind": "oracle"}
+        parts["policy"]["samples"] = 4
     if raised:
-        given["policy"] |= {"form": "likeliest", "elements": "id"}
-        given["limits"]["calls"] = 4000  # of one token each
-    return parse(given)
+        parts["policy"] |= {"form": "likeliest", "elements": "id"}
+        parts["limits"]["calls"] = 4000  # of one token each
+    return parts
 
 
 def part(model: str, name: str, tasks: Sequence[str], seeds: Sequence[int], arms: Sequence[str], parallel: int, port: int) -> None:
@@ -105,7 +112,7 @@ def part(model: str, name: str, tasks: Sequence[str], seeds: Sequence[int], arms
         if {each.id for each in wanted} <= {each.task for each in records() if each.row == row}:
             continue
         work = WORK / model / name / task / arm
-        folder = folder_of(work, wanted, {arm: settings(arm, url, raised=name == "raised")})
+        folder = folder_of(work, wanted, {arm: settings(arm, url, raised=name != "headroom")})
         results = asyncio.run(attempt(folder, parallel, _common.Noise()))
         write_records(RECORDS, [*records(), *(recorded(row, each) for each in results)])
         shutil.rmtree(work)
@@ -136,9 +143,11 @@ def strata(model: str, kept: Sequence[Attempt]) -> Mapping[str, list[str]]:
 
 def headroom(model: str, parallel: int, threads: int, tasks: int, name: str) -> None:
     """Attempt one of `PARTS` of a model, of at most so many tasks of a stratum; before it, what puts tasks into strata."""
-    port = 8471 + len(model) % 7
-    with _llamacpp.serving(slots=4, context=6144, port=port, threads=threads, weights=FOLDER / f"{model}.gguf"):
-        part(model, "selection", ordered(), SELECTION, ("react",), parallel, port)
+    port, weights = 8471 + len(model) % 7, FOLDER / f"{model}.gguf"
+    adapter = train(WORK / model / "training", weights) if name == "trained" else None
+    with _llamacpp.serving(slots=4, context=6144, port=port, threads=threads, weights=weights, adapter=adapter):
+        if adapter is None:
+            part(model, "selection", ordered(), SELECTION, ("react",), parallel, port)
         for stratum in ("sometimes", "never"):
             measured = strata(model, records())[stratum][:tasks]
             for task in measured:
@@ -179,7 +188,9 @@ def show(kept: Sequence[Attempt]) -> tuple[dict[str, Any], list[_common.Figure]]
             }  # fmt: skip
             if gained.tasks:
                 size = model.rpartition("-")[2].replace(".", "_")
-                figures.append(_common.Figure(f"oracle_gain_low_{size}_{stratum}" + "_raised" * (name == "raised"), gained.low, goal=GOAL))
+                figures.append(
+                    _common.Figure(f"oracle_gain_low_{size}_{stratum}" + f"_{name}" * (name != "headroom"), gained.low, goal=GOAL)
+                )
     header = ["model, stratum", "tasks", "attempts", "ReAct", "oracle search", "gain", "tokens of ReAct", "of the search"]
     _common.table(header, rows)
     return details, figures
@@ -198,6 +209,8 @@ def parsed() -> argparse.Namespace:
     parser = _common.parser(__doc__ or "")
     parser.add_argument("--headroom", metavar="MODEL", help="model of .bench/instruct to attempt the plan's tasks with")
     parser.add_argument("--raised", metavar="MODEL", help="the same with the likeliest of all offered actions as proposals")
+    parser.add_argument("--trained", metavar="MODEL", help="the same with proposals of a model that was trained on searches")
+    parser.add_argument("--collect", action="store_true", help="search for what proposals are trained on")
     parser.add_argument("--parallel", type=int, default=2)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--tasks", type=int, default=10, help="most tasks of a stratum")
@@ -206,6 +219,9 @@ def parsed() -> argparse.Namespace:
 
 def main() -> int:
     options, noise = parsed(), _common.Noise()
+    if options.collect:
+        collect(WORK / "collected", given("react", "http://127.0.0.1:1/v1", raised=True))
+        return 0
     for name in PARTS:
         if not (model := getattr(options, name)):
             continue

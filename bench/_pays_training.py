@@ -47,7 +47,9 @@ def collect(work: Path, shown: Mapping[str, Any]) -> None:
     out.unlink(missing_ok=True)
     exact(Path(sys.executable), "export", "imitation", runs, "--format", "prompt-completion", "--view", view, "--out", out)
     kept, count = list[str](), dict[str, int]()
-    for line in sorted(out.read_text().splitlines(), key=lambda each: hashlib.sha256(each.encode()).hexdigest()):
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    texts = [json.dumps(each | {"meta": {"task": each["meta"]["task"], "node": each["meta"]["node"]}}) for each in lines]
+    for line in sorted(texts, key=lambda each: hashlib.sha256(each.encode()).hexdigest()):
         task = json.loads(line)["meta"]["task"].partition("?")[0]
         count[task] = count.get(task, 0) + 1
         kept += [line] * (count[task] <= EACH)

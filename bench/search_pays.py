@@ -6,7 +6,9 @@ The plan, with tasks, seeds and the decision, was committed before any attempt: 
     python bench/search_pays.py --raised qwen2.5-coder-1.5b       the same with raised proposals
     python bench/search_pays.py --collect                         search for the successes that proposals are trained on (no model)
     python bench/search_pays.py --trained qwen2.5-coder-0.5b      train them if they are not, and the same with them
+    python bench/search_pays.py --again 4 --seed 1                repeat 4 random attempts of the records
     python bench/search_pays.py --quick                           compute the figures from the records
+    python bench/search_pays.py --json bench/results/search_pays.json --plot docs/images/search_pays.svg
 
 Needs `shells/setup.sh --instruct`, and `--train` for trained proposals.
 """
@@ -17,9 +19,12 @@ import argparse
 import asyncio
 import hashlib
 import itertools
+import random
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import _common
@@ -29,12 +34,15 @@ from _attempts import attempt, folder_of, name_of, tasks_of
 from _instruct import FOLDER
 from _paired import Scores, gain, grouped, scores
 from _pays_training import collect, train
+from _plot import Point, Series, relation
 from _records import conclude, differing, read_records, write_records
 
+from exact.benchmarks.miniwob import MiniWob
 from exact.config import Config, parse
 from exact.evaluation.folder import Result
 from exact.evaluation.plan import AGENTS
 from exact.evaluation.statistics import Estimate, rate
+from exact.task import Task
 
 RECORDS = _common.ROOT / "bench" / "results" / "search_pays.jsonl.gz"
 RESULT = _common.ROOT / "bench" / "results" / "search_pays.json"
@@ -104,18 +112,36 @@ def given(arm: str, base_url: str, *, raised: bool) -> dict[str, Any]:
     return parts
 
 
-def part(model: str, name: str, tasks: Sequence[str], seeds: Sequence[int], arms: Sequence[str], parallel: int, port: int) -> None:
-    """Attempt one part of the plan, task by task, and keep its records."""
-    url = f"http://127.0.0.1:{port}/v1"
+def part(model: str, name: str, tasks: Sequence[str], seeds: Sequence[int], arms: Sequence[str], parallel: int) -> None:
+    """Attempt one part of the plan, task by task, and keep its records. The model is being served."""
     for task, arm in itertools.product(tasks, arms):
         row, wanted = f"{model} {name} {arm}", tasks_of([task], seeds)
-        if {each.id for each in wanted} <= {each.task for each in records() if each.row == row}:
-            continue
-        work = WORK / model / name / task / arm
-        folder = folder_of(work, wanted, {arm: settings(arm, url, raised=name != "headroom")})
-        results = asyncio.run(attempt(folder, parallel, _common.Noise()))
-        write_records(RECORDS, [*records(), *(recorded(row, each) for each in results)])
-        shutil.rmtree(work)
+        if not {each.id for each in wanted} <= {each.task for each in records() if each.row == row}:
+            results = attempted(row, wanted, parallel, WORK / model / name / task / arm)
+            write_records(RECORDS, [*records(), *(recorded(row, each) for each in results)])
+
+
+def attempted(row: str, tasks: Sequence[Task], parallel: int, work: Path) -> list[Result]:
+    """Attempt tasks as a row does, in a folder that goes on if it was stopped and is removed at the end."""
+    model, name, arm = row.split()
+    config = settings(arm, f"http://127.0.0.1:{port_of(model)}/v1", raised=name in ("raised", "trained"))
+    results = asyncio.run(attempt(folder_of(work, tasks, {arm: config}), parallel, _common.Noise()))
+    shutil.rmtree(work)
+    return results
+
+
+def port_of(model: str) -> int:
+    """Return the port of a model's server. It is in the configuration, which must be equal if a row goes on."""
+    return 8471 + len(model) % 7
+
+
+@contextmanager
+def serving(model: str, name: str, threads: int) -> Iterator[None]:
+    """Serve a model as a part needs it: with its adapter, which is trained if there is none, or without."""
+    weights = FOLDER / f"{model}.gguf"
+    adapter = train(WORK / model / "training", weights) if name == "trained" else None
+    with _llamacpp.serving(slots=4, context=6144, port=port_of(model), threads=threads, weights=weights, adapter=adapter):
+        yield
 
 
 def recorded(row: str, result: Result) -> Attempt:
@@ -143,16 +169,27 @@ def strata(model: str, kept: Sequence[Attempt]) -> Mapping[str, list[str]]:
 
 def headroom(model: str, parallel: int, threads: int, tasks: int, name: str) -> None:
     """Attempt one of `PARTS` of a model, of at most so many tasks of a stratum; before it, what puts tasks into strata."""
-    port, weights = 8471 + len(model) % 7, FOLDER / f"{model}.gguf"
-    adapter = train(WORK / model / "training", weights) if name == "trained" else None
-    with _llamacpp.serving(slots=4, context=6144, port=port, threads=threads, weights=weights, adapter=adapter):
-        if adapter is None:
-            part(model, "selection", ordered(), SELECTION, ("react",), parallel, port)
+    with serving(model, name, threads):
+        if name != "trained":
+            part(model, "selection", ordered(), SELECTION, ("react",), parallel)
         for stratum in ("sometimes", "never"):
             measured = strata(model, records())[stratum][:tasks]
             for task in measured:
                 if most(model, name, measured, records()) >= GOAL:
-                    part(model, name, [task], MEASURED, ("react", "oracle"), parallel, port)
+                    part(model, name, [task], MEASURED, ("react", "oracle"), parallel)
+
+
+def again(count: int, seed: int, parallel: int, threads: int) -> _common.Figure:
+    """Repeat random attempts of the records. Return the share whose score is the same."""
+    chosen, same, suite = random.Random(seed).sample([each for each in records() if each.score is not None], count), 0, MiniWob()
+    for row in sorted({each.row for each in chosen}):
+        model, name, _ = row.split()
+        before = {each.task: each.score for each in chosen if each.row == row}
+        shutil.rmtree(work := WORK / "again", ignore_errors=True)
+        with serving(model, name, threads):
+            results = attempted(row, [suite.task(id) for id in before], parallel, work)
+        same += sum(each.score == before[each.task] for each in results)
+    return _common.Figure("agrees_again", same / count)
 
 
 def most(model: str, name: str, tasks: Sequence[str], kept: Sequence[Attempt]) -> float:
@@ -196,6 +233,24 @@ def show(kept: Sequence[Attempt]) -> tuple[dict[str, Any], list[_common.Figure]]
     return details, figures
 
 
+def plotted(kept: Sequence[Attempt]) -> str:
+    """Return the gain of the oracle in each stratum by ReAct's success there, as SVG. Strata of fewer than two tasks are left out."""
+    solved, points = solutions(kept), dict[str, list[Point]]()
+    for model, (name, called) in itertools.product(sorted({each.row.partition(" ")[0] for each in kept}), PARTS.items()):
+        react, oracle = (f"{model} {name} {arm}" for arm in ("react", "oracle"))
+        for stratum, names in strata(model, kept).items():
+            ids = [f"miniwob/{each}" for each in names]
+            gained = gain(solved, oracle, react, ids)
+            if gained.tasks > 1:
+                at = rate(grouped({id: solved[react][id] for id in solved[react] if id in solved[oracle]}, ids)).mean
+                size = model.rpartition("-")[2].upper()
+                points.setdefault(f"{size}{called or ', sampled'}", []).append(Point(at, gained.mean, gained.low, gained.high, stratum))
+    series = [Series(name.replace(" with", ","), some, joined=False) for name, some in points.items()]
+    title = "What a perfect judge gains over ReAct, by how often ReAct succeeds"
+    ticks = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    return relation(series, x="success of ReAct", y="gain, with 95 percent interval", title=title, xs=ticks, ys=[-0.2, *ticks])
+
+
 def _said(found: Estimate) -> str:
     return "" if not found.tasks else f"{found.mean:.2f} [{found.low:.2f}, {found.high:.2f}]"
 
@@ -213,6 +268,9 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--collect", action="store_true", help="search for what proposals are trained on")
     parser.add_argument("--parallel", type=int, default=2)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--again", type=int, metavar="N", help="repeat so many random attempts of the records")
+    parser.add_argument("--seed", type=int, default=0, help="of what is repeated")
+    parser.add_argument("--plot", type=Path, metavar="SVG", help="file to draw the gains in")
     parser.add_argument("--tasks", type=int, default=10, help="most tasks of a stratum")
     return parser.parse_args()
 
@@ -222,15 +280,20 @@ def main() -> int:
     if options.collect:
         collect(WORK / "collected", given("react", "http://127.0.0.1:1/v1", raised=True))
         return 0
-    for name in PARTS:
-        if not (model := getattr(options, name)):
-            continue
-        if not _llamacpp.available() or not (FOLDER / f"{model}.gguf").exists():
-            _common.lacks("llama.cpp or the instruct models are not installed: run shells/setup.sh --instruct")
+    wanted = {name: model for name in PARTS if (model := getattr(options, name))}
+    if (wanted or options.again) and not (_llamacpp.available() and all((FOLDER / f"{each}.gguf").exists() for each in wanted.values())):
+        _common.lacks("llama.cpp or the instruct models are not installed: run shells/setup.sh --instruct")
+    for name, model in wanted.items():
         headroom(model, options.parallel, options.threads, options.tasks, name)
+    if options.again:
+        figure = again(options.again, options.seed, options.parallel, options.threads)
+        _common.finish(options, [figure], noise, _common.versions("exact-agent"), {})
+        return 0
     details, figures = show(records())
     wrong = differing(figures, RESULT) if options.quick and RESULT.exists() else []
     conclude(wrong, len(records()))
+    if options.plot:
+        options.plot.write_text(plotted(records()), "utf-8")
     _common.finish(options, figures, noise, _common.versions("exact-agent"), details)
     return int(bool(wrong))
 

@@ -80,8 +80,11 @@ class StateTexts:
         return write_answer(action, context, self._policy, self.actions, thought)
 
     def thought(self, node: Node, edge: int) -> str:
-        """Return the reason that a language model gave for an action; empty for other policies, whose reasons are figures."""
-        return node.edges[edge].rationale if self._thinks else ""
+        """Return the reason that a language model gave for an action; empty for other policies, whose reasons are figures.
+
+        Also empty if the policy that is shown the state is asked for none.
+        """
+        return node.edges[edge].rationale if self._thinks and self._policy.thoughts else ""
 
     def judgement(self, node: Node) -> str:
         """Return the reason that a value function gave for a state; empty for controls, which have information that the model lacks."""

@@ -204,6 +204,14 @@ def test_a_prompt_of_an_imitated_step_is_what_the_policy_was_sent(asked: Path, t
     assert all(line["completion"][0]["content"].startswith("One of them.\nAction: go ") for line in lines)
 
 
+def test_an_answer_has_no_thought_if_the_prompt_asks_for_none(asked: Path, tmp_path: Path) -> None:
+    (tmp_path / "view.yaml").write_text("policy: {kind: llm, thoughts: false}\nmodels: {policy: {model: scripted}}\n")
+    shown = ("--outcome", "any", "--format", "prompt-completion", "--view", str(tmp_path / "view.yaml"))
+    lines, _ = exported("imitation", asked, tmp_path / "out.jsonl", *shown)
+    assert lines and all(line["completion"][0]["content"].startswith("Action: go ") for line in lines)
+    assert not any("Thought: <" in turn["content"] for line in lines for turn in line["prompt"])
+
+
 def test_a_prompt_shows_no_thought_that_no_language_model_had(searched: Path, tmp_path: Path) -> None:
     """The reasons of other policies are figures, and a model that is trained will see its own thoughts in their place."""
     told = ""

@@ -102,11 +102,11 @@ RENDERED = {
         **REFLECTION,
     ),
     "conversation_changes": lambda: render_prompt(
-        "conversation", context=context(FILLED), explores=False, opening=False, note="", **(SPOKEN | {"before": SHOE})
+        "conversation", context=context(FILLED), explores=False, thinks=True, opening=False, note="", **(SPOKEN | {"before": SHOE})
     ),
-    "conversation": lambda: render_prompt("conversation", context=context(), explores=True, opening=True, note="", **SPOKEN),
+    "conversation": lambda: render_prompt("conversation", context=context(), explores=True, thinks=True, opening=True, note="", **SPOKEN),
     "conversation_ended": lambda: render_prompt(
-        "conversation", context=context(terminated=True), explores=False, opening=False, note="not saved ⟦/note 0⟧", **SPOKEN
+        "conversation", context=context(terminated=True), explores=False, thinks=True, opening=False, note="not saved ⟦/note 0⟧", **SPOKEN
     ),
     "expectation": lambda: render_prompt("expectation", context=context(), surprise=surprise(), label=action_label, words=100),
 }

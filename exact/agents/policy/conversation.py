@@ -54,7 +54,8 @@ def show_state(
     view = view_state(context, shown, model, labels=labels)
     prompt = render_prompt(
         "conversation", context=view.context, actions=describe(actions) if labels else actions.describe(),
-        elements="label" if labels else "id", explores=explores, opening=opening, note=note, before=before if config.changes else None,
+        elements="label" if labels else "id", explores=explores, thinks=config.thoughts, opening=opening, note=note,
+        before=before if config.changes else None,
     )  # fmt: skip
     return ConversationTurn(prompt, view.images if opening else view.images[len(context.task.images) :], view)
 

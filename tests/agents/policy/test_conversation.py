@@ -109,6 +109,13 @@ async def test_a_model_that_answers_as_a_conversation_teaches_is_asked_that_conv
     assert len(asked) == len(answers)
 
 
+@pytest.mark.parametrize("thoughts", [True, False])
+async def test_a_conversation_asks_for_thoughts_as_its_setting_says(tmp_path: Path, thoughts: bool) -> None:
+    config = msgspec.structs.replace(explorer(), policy=msgspec.structs.replace(explorer().policy, thoughts=thoughts))
+    asked, _ = await answered(tmp_path / "run", config, GRAPHS[0], 0, ['Action: go "south"'])
+    assert ("think if you need to" in asked[0].messages[0][1]) == thoughts
+
+
 async def test_a_screenshot_that_was_shown_is_neither_sent_again_nor_exported_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -93,9 +93,17 @@ def train(settings: GRPOSettings, report: Callable[[dict[str, float]], None] = l
 
 
 def last_checkpoint(folder: Path) -> str | None:
-    """Return the newest checkpoint that is whole; None if there is none. Its state is the file that is written last."""
-    whole = [path for path in folder.glob("checkpoint-*") if (path / "trainer_state.json").exists()]
+    """Return the newest checkpoint that is whole; None if there is none."""
+    whole = [path for path in folder.glob("checkpoint-*") if _is_whole(path)]
     return str(max(whole, key=lambda path: int(path.name.rpartition("-")[2]))) if whole else None
+
+
+def _is_whole(checkpoint: Path) -> bool:
+    """Return whether the state of a checkpoint reads. It is the file that is written last, and a kill may cut it off."""
+    try:
+        return isinstance(json.loads((checkpoint / "trainer_state.json").read_bytes()), dict)
+    except (OSError, ValueError):
+        return False
 
 
 def episode_pool(

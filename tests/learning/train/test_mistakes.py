@@ -104,3 +104,12 @@ def test_what_cannot_be_served_is_one_line(args: tuple[str, ...], words: str, ca
     assert main(list(args)) != 0
     shown: Any = capsys.readouterr().err.strip()
     assert words in shown and shown.count("\n") == 0 and "Traceback" not in shown
+
+
+@pytest.mark.parametrize("cut", [None, "", '{"global_step": 3, "log_hist'])
+def test_a_checkpoint_whose_state_was_cut_off_is_not_gone_on_from(tmp_path: Path, cut: str | None) -> None:
+    for step, state in ((2, '{"global_step": 2}'), (3, cut)):
+        (tmp_path / f"checkpoint-{step}").mkdir()
+        if state is not None:
+            (tmp_path / f"checkpoint-{step}" / "trainer_state.json").write_text(state)
+    assert grpo.last_checkpoint(tmp_path) == str(tmp_path / "checkpoint-2")

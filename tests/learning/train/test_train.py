@@ -110,12 +110,13 @@ def test_a_killed_training_goes_on_from_its_last_whole_checkpoint(tmp_path: Path
         run = tmp_path / "adapter.run"
         with subprocess.Popen(command, env=ENVIRON, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
             ended = time.monotonic() + 240
-            while not (run / "checkpoint-2" / "trainer_state.json").exists() and time.monotonic() < ended:
+            while not (run / "checkpoint-3").exists() and time.monotonic() < ended:
                 time.sleep(0.05)
             process.kill()
         assert not (tmp_path / "adapter").exists(), "the adapter appears when the training has ended"
         kept = {path.name for path in run.glob("checkpoint-*") if (path / "trainer_state.json").exists()}
-        (run / "checkpoint-99").mkdir()  # as a kill leaves it while it is written
+        (run / "checkpoint-99").mkdir()  # as a kill leaves it while its state is written
+        (run / "checkpoint-99" / "trainer_state.json").touch()
         done = subprocess.run(command, env=ENVIRON, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0 and "checkpoint-2" in kept, done.stderr[-3000:]
     history = json.loads((tmp_path / "adapter" / "training.json").read_text())["history"]

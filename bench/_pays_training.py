@@ -17,18 +17,29 @@ from grpo import PYTHON
 from sft import environ, exact
 
 DATA = _common.ROOT / "bench" / "results" / "search_pays_training.jsonl.gz"
+LEARNER = "qwen2.5-coder-0.5b"
+"""The model that is trained."""
 TASKS = (
     *("choose-list", "form-sequence-2", "social-media", "email-inbox-reply", "copy-paste", "number-checkboxes", "enter-time"),
     *("enter-password", "use-autocomplete", "click-test-2", "navigate-tree", "click-tab", "click-link", "enter-text-dynamic"),
     *("choose-date-easy", "click-test-transfer", "generate-number", "find-greatest", "buy-ticket", "identify-shape"),
 )
-"""Training tasks of the split of which none is measured with the 0.5B."""
+"""Training tasks of the split of which none is measured with the learner."""
 SEEDS = (10641, 10652)
+"""First and last training seed of each task."""
 ACTIONS, STEPS = 6, 40
 """Most committed actions and environment steps of a search."""
 EACH, TRAINED = 10, 160
 """Most states of a task, and steps of one state each in the training."""
 RATE, LONGEST = 3e-4, 2048
+"""Learning rate, and most tokens of a state with its action."""
+
+
+def lacking() -> str:
+    """Return what a training lacks, with the way out; empty if nothing."""
+    if not PYTHON.exists():
+        return "no torch and TRL: run shells/setup.sh --train"
+    return "" if DATA.exists() else "there is no data to train on: run python bench/search_pays.py --collect"
 
 
 def collect(work: Path, shown: Mapping[str, Any]) -> None:

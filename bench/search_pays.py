@@ -33,7 +33,7 @@ import msgspec
 from _attempts import attempt, folder_of, name_of, tasks_of
 from _instruct import FOLDER
 from _paired import Scores, gain, grouped, scores
-from _pays_training import collect, train
+from _pays_training import LEARNER, collect, lacking, train
 from _plot import Point, Series, relation
 from _records import conclude, differing, read_records, write_records
 
@@ -88,6 +88,7 @@ def settings(arm: str, base_url: str, *, raised: bool = False) -> Config:
 
 
 def given(arm: str, base_url: str, *, raised: bool) -> dict[str, Any]:
+    """Return the configuration of an arm as a file writes it."""
     model = {
         "provider": "llamacpp", "model": "local", "base_url": base_url, "max_tokens": 128, "timeout": 1200.0,
         "temperature": 0.3 if arm == "react" else 0.8, "price": {"input": 0, "output": 0},
@@ -264,7 +265,7 @@ def parsed() -> argparse.Namespace:
     parser = _common.parser(__doc__ or "")
     parser.add_argument("--headroom", metavar="MODEL", help="model of .bench/instruct to attempt the plan's tasks with")
     parser.add_argument("--raised", metavar="MODEL", help="the same with the likeliest of all offered actions as proposals")
-    parser.add_argument("--trained", metavar="MODEL", help="the same with proposals of a model that was trained on searches")
+    parser.add_argument("--trained", choices=(LEARNER,), help="the same with proposals of a model that was trained on searches")
     parser.add_argument("--collect", action="store_true", help="search for what proposals are trained on")
     parser.add_argument("--parallel", type=int, default=2)
     parser.add_argument("--threads", type=int, default=2)
@@ -281,8 +282,11 @@ def main() -> int:
         collect(WORK / "collected", given("react", "http://127.0.0.1:1/v1", raised=True))
         return 0
     wanted = {name: model for name in PARTS if (model := getattr(options, name))}
-    if (wanted or options.again) and not (_llamacpp.available() and all((FOLDER / f"{each}.gguf").exists() for each in wanted.values())):
+    models = {*wanted.values(), *(each.row.partition(" ")[0] for each in records() if options.again)}
+    if models and not (_llamacpp.available() and all((FOLDER / f"{each}.gguf").exists() for each in models)):
         _common.lacks("llama.cpp or the instruct models are not installed: run shells/setup.sh --instruct")
+    if options.trained and (needed := lacking()):
+        _common.lacks(needed)
     for name, model in wanted.items():
         headroom(model, options.parallel, options.threads, options.tasks, name)
     if options.again:

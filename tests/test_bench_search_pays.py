@@ -9,7 +9,10 @@ import pytest
 
 sys.path.append(str(Path(__file__).parents[1] / "bench"))  # last: bench/miniwob.py is no package
 
+import _pays_training
 import search_pays
+
+from exact.learning.builtin.split import load_split
 
 TASKS = search_pays.ordered()[:10]
 
@@ -36,3 +39,12 @@ def test_what_is_possible_is_never_below_what_comes() -> None:
     low = search_pays.gain(found, "tiny raised oracle", "tiny raised react", [f"miniwob/{task}" for task in TASKS]).low
     bounds = [search_pays.most("tiny", "raised", TASKS, attempts(dict(list(ended.items())[:count]))) for count in range(11)]
     assert bounds == sorted(bounds, reverse=True) and bounds[-1] == low
+
+
+def test_no_task_or_seed_that_is_measured_with_the_learner_is_trained_on() -> None:
+    found = search_pays.strata(_pays_training.LEARNER, search_pays.records())
+    measured = {name for stratum in ("sometimes", "never") for name in found[stratum][:10]}
+    assert len(measured) == 20 and not measured & set(_pays_training.TASKS)
+    assert {f"miniwob/{name}" for name in _pays_training.TASKS} <= set(load_split().training)
+    first, last = _pays_training.SEEDS
+    assert not any(first <= seed <= last for seed in (*search_pays.SELECTION, *search_pays.MEASURED))

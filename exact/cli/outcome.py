@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from exact.errors import UsageError
-from exact.runs.journal.state import EPISODE_ENDED
+from exact.runs.journal.state import AGENT_STOPPED, EPISODE_ENDED
 from exact.runs.journal.store import ResultLine, write_whole
 from exact.text import counted, inert
 
@@ -66,7 +66,7 @@ def figures(line: ResultLine) -> str:
 
 
 def details(line: ResultLine, *, report: str = "") -> Iterator[str]:
-    """Yield the answer, the evaluator's reason, and where that says nothing of a lost score, how the attempt ended.
+    """Yield the answer, the evaluator's reason, and how the attempt ended, unless that reason says enough.
 
     Text of pages and models is made inert and cut. An empty answer that solved the task is left out. `report`: the place that holds all
     of it.
@@ -86,8 +86,13 @@ def details(line: ResultLine, *, report: str = "") -> Iterator[str]:
         yield f"    No evaluator has checked it.{own}"
     if line.status != "scored" and line.reason:
         yield f"    {one_line(line.reason, _REASON)}"
-    elif line.score != 1 and not line.score_reason and line.reason:
-        yield f"    ended: {one_line(line.reason, _LINE)}"
+    elif line.score != 1 and (ended := _ended(line)):
+        yield f"    ended: {one_line(ended, _LINE)}"
+
+
+def _ended(line: ResultLine) -> str:
+    """Return how an attempt ended. Empty if the agent or the site ended it and the evaluator says what was missing."""
+    return "" if line.score_reason and line.reason in (AGENT_STOPPED, EPISODE_ENDED) else line.reason
 
 
 def _labelled(label: str, text: str, most: int, place: str) -> Iterator[str]:
@@ -149,7 +154,7 @@ def _case(line: ResultLine) -> ET.Element:
 
 def _why(line: ResultLine) -> str:
     if line.score is not None:
-        why = line.score_reason or line.reason
+        why = "; ".join(filter(None, (line.score_reason, _ended(line))))
         return f"score {line.score:g}{f': {why}' if why else ''}"
     if line.status == "judged":
         return f"no evaluator; the agent's own value is {line.value if line.value is not None else 'unknown'}"

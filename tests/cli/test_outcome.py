@@ -62,6 +62,10 @@ def test_the_evaluators_reason_takes_two_lines_at_most() -> None:
     [
         ({"score": 0.0, "reason": "the task's limit of 10 actions is reached"}, ["    ended: the task's limit of 10 actions is reached"]),
         ({"score": 0.0, "reason": "the agent stopped", "score_reason": "the cart is empty"}, ["    evaluator: the cart is empty"]),
+        (
+            {"score": 0.0, "reason": "the agent's answers cannot be parsed: no line", "score_reason": "episode not finished"},
+            ["    evaluator: episode not finished", "    ended: the agent's answers cannot be parsed: no line"],
+        ),
         ({"score": 1.0, "reason": "the agent stopped"}, []),
     ],
 )

@@ -26,7 +26,7 @@ from exact.reflection.contrast import FailedPath, Option, Record, contrast
 from exact.runs.attempt.attempt_context import AttemptContext
 from exact.runs.attempt.memory import attempt_id, recalled_ids, went_well
 from exact.runs.journal import events as ev
-from exact.runs.journal.state import EPISODE_ENDED, AttemptState, final_answer
+from exact.runs.journal.state import AGENT_STOPPED, EPISODE_ENDED, AttemptState, final_answer
 from exact.runs.journal.store import Blobs, scrubbed
 from exact.search.base import Alternative, Decision
 from exact.search.rules.backup import mean
@@ -41,7 +41,7 @@ STOPPED = "stopped by a viewer"
 def why_over(attempt: AttemptContext) -> str:
     """Return why no further action will be committed; empty while one may be."""
     if attempt.state.search.tree.root.terminated:
-        return EPISODE_ENDED if final_answer(attempt.state) is None else "the agent stopped"
+        return EPISODE_ENDED if final_answer(attempt.state) is None else AGENT_STOPPED
     if is_stopped_unsearched(attempt.state):
         return STOPPED
     if what := _needs_user(attempt):

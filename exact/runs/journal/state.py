@@ -21,6 +21,8 @@ from exact.search.tree import Tree
 
 EPISODE_ENDED = "the episode ended"
 """Reason of an attempt that the environment ended."""
+AGENT_STOPPED = "the agent stopped"
+"""Reason of an attempt that the agent ended."""
 GRANTED = "the yes to the writes of the earlier run"
 """Who answered a question about a write that an earlier run had sent too."""
 StepEvent = TypeVar("StepEvent", ev.Acted, ev.Committed)

@@ -4,7 +4,7 @@ Usage: _gguf_adapter.py ADAPTER FILE [WEIGHTS]
 
 WEIGHTS: the GGUF file that the adapter was trained on; without it, SmolLM2's. Its architecture and numbers of heads are read from there.
 llama.cpp rotates the halves of a Llama's heads interleaved, transformers one after the other; so the rows of its queries and keys change
-places (as in llama.cpp's own converters). Other architectures, such as Qwen2, are rotated alike in both.
+places (as in llama.cpp's own converters). Other architectures, such as Qwen2, are rotated alike in both. Numbers have half precision.
 """
 
 import json
@@ -68,7 +68,7 @@ def convert(adapter: Path, file: Path, weights: Path) -> None:
             raise ValueError(f"{key} is no weight of a LoRA adapter that llama.cpp has a name for")
         name, part = NAMES[match[2]], match[3].lower()
         matrix = ordered(values, name, part, kind, heads)
-        writer.add_tensor(f"blk.{match[1]}.{name}.weight.lora_{part}", np.ascontiguousarray(matrix, dtype=np.float32))
+        writer.add_tensor(f"blk.{match[1]}.{name}.weight.lora_{part}", np.ascontiguousarray(matrix, dtype=np.float16))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

@@ -17,6 +17,7 @@ from grpo import PYTHON
 from sft import environ, exact
 
 DATA = _common.ROOT / "bench" / "results" / "search_pays_training.jsonl.gz"
+ADAPTER = _common.ROOT / "bench" / "results" / "search_pays_adapter.gguf"
 LEARNER = "qwen2.5-coder-0.5b"
 """The model that is trained."""
 TASKS = (
@@ -36,10 +37,17 @@ RATE, LONGEST = 3e-4, 2048
 
 
 def lacking() -> str:
-    """Return what a training lacks, with the way out; empty if nothing."""
+    """Return what the trained proposals lack, with the way out; empty if nothing."""
+    if ADAPTER.exists():
+        found, told = digest(ADAPTER), json.loads(ADAPTER.with_suffix(".json").read_text())["sha256"]
+        return "" if found == told else f"{ADAPTER.name} has the SHA-256 {found}, not {told}: remove it to train it again"
     if not PYTHON.exists():
         return "no torch and TRL: run shells/setup.sh --train"
     return "" if DATA.exists() else "there is no data to train on: run python bench/search_pays.py --collect"
+
+
+def digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def collect(work: Path, shown: Mapping[str, Any]) -> None:
@@ -69,16 +77,25 @@ def collect(work: Path, shown: Mapping[str, Any]) -> None:
 
 
 def train(work: Path, weights: Path) -> Path:
-    """Train an adapter for weights on the data that is kept, and return it as GGUF."""
-    out, data = work / "adapter", work / "data.jsonl"
-    if (file := out.with_suffix(".gguf")).exists():
-        return file
-    shutil.rmtree(out, ignore_errors=True)
+    """Return the adapter for weights.
+
+    If none is kept, train it on the data that is kept, and keep it with its hash, settings and losses.
+    """
+    if ADAPTER.exists():
+        return ADAPTER
+    out, data, ended = work / "adapter", work / "data.jsonl", work / "ended.json"
+    work.mkdir(parents=True, exist_ok=True)
     data.write_bytes(gzip.decompress(DATA.read_bytes()))
     given = {"model": str(weights), "data": [str(data)], "out": str(out), "max_length": LONGEST, "learning_rate": RATE}
-    (work / "sft.yaml").write_text(json.dumps(given | {"steps": TRAINED, "batch": 1, "threads": 2}))
-    told = json.loads(exact(PYTHON, "train", "sft", "--config", work / "sft.yaml", "--json").splitlines()[-1])
-    (work / "history.json").write_text(json.dumps(told))
-    command = [PYTHON, _common.ROOT / "bench" / "_gguf_adapter.py", out, part := out.with_suffix(".part"), weights]
+    chosen = {"steps": TRAINED, "batch": 1, "seed": 0}
+    (work / "sft.yaml").write_text(json.dumps(given | chosen | {"threads": 2}))
+    if not ended.exists():
+        shutil.rmtree(out, ignore_errors=True)
+        ended.write_text(exact(PYTHON, "train", "sft", "--config", work / "sft.yaml", "--json").splitlines()[-1])
+    part = out.with_suffix(".part")
+    command = [PYTHON, _common.ROOT / "bench" / "_gguf_adapter.py", out, part, weights]
     subprocess.run(list(map(str, command)), env=environ(), check=True)
-    return part.rename(file)
+    of = {"sha256": digest(part), "weights": weights.name, "weights_sha256": digest(weights), "data_sha256": digest(DATA)}
+    told = of | chosen | {"learning_rate": RATE, "training": json.loads(ended.read_text())}
+    ADAPTER.with_suffix(".json").write_text(json.dumps(told, indent=1) + "\n")
+    return Path(shutil.move(part, ADAPTER))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -48,3 +49,12 @@ def test_no_task_or_seed_that_is_measured_with_the_learner_is_trained_on() -> No
     assert {f"miniwob/{name}" for name in _pays_training.TASKS} <= set(load_split().training)
     first, last = _pays_training.SEEDS
     assert not any(first <= seed <= last for seed in (*search_pays.SELECTION, *search_pays.MEASURED))
+
+
+def test_an_adapter_whose_hash_is_another_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_pays_training, "ADAPTER", file := tmp_path / "adapter.gguf")
+    file.write_bytes(b"trained")
+    file.with_suffix(".json").write_text(json.dumps({"sha256": _pays_training.digest(file)}))
+    assert _pays_training.lacking() == ""
+    file.write_bytes(b"something else")
+    assert "remove it to train it again" in _pays_training.lacking()

@@ -25,6 +25,8 @@ ACTION = re.compile(
 """Matches a line that says that it holds an action."""
 _BARE = re.compile(r"^[ \t>*_#`-]*(?:(?P<number>\d{1,2})[.)][ \t]*)?(?P<rest>[A-Za-z_]+(?:[ \t]+[^\n]*)?)$", re.M)
 """Matches a line that may be nothing but an action."""
+_LAST = re.compile(r"[.!?;:)–—][ \t]+[*_`]*Action[*_`]*[:：][ \t*]*(?P<rest>[^\n]*)\s*\Z")
+"""Matches an action that ends the prose of an answer."""
 _BLOCK = re.compile(r"\s*```[^\n]*\n(?P<code>.*?)\n?[ \t]*```[ \t]*(?:\n|\Z)", re.S)
 _CLOSED_QUOTE = re.compile(r""""(?:[^"\\]|\\.)*"|“[^”]*”|(?<=\s)'(?:[^'\\]|\\.)*'""")
 _OPEN_QUOTE = re.compile(r"[\"“]")
@@ -68,10 +70,11 @@ class WrittenAction(NamedTuple):
 def plans(answer: str, actions: ActionSpace, read: Callable[[str], Action]) -> list[list[WrittenAction]]:
     """Return the actions of an answer in plans: lines `Action:` one below the other, or lines numbered one by one. Others stand alone.
 
+    If there is none, it is the one that ends the last line, after a sentence.
     `read` returns the action of a text. Raises nothing: an action that cannot be read is there with its error.
     """
     found = list[list[WrittenAction]]()
-    for each in _written(answer, actions, read):
+    for each in list(_written(answer, actions, read)) or _last(answer, actions, read):
         last = found[-1][-1] if found else None
         if last and (_is_below(last, each, answer) or (last.number and each.number == last.number + 1)):
             found[-1].append(each)
@@ -131,6 +134,15 @@ def _written(answer: str, actions: ActionSpace, read: Callable[[str], Action]) -
             continue  # it is an argument
         with contextlib.suppress(ActionError):
             yield WrittenAction(begins, begins, 0, False, read(_plain(text_of(said["action"]), actions)))
+
+
+def _last(answer: str, actions: ActionSpace, read: Callable[[str], Action]) -> Iterator[WrittenAction]:
+    """Yield the action that ends the prose of an answer, outside of quotation marks, if it can be read."""
+    line = _LAST.search(answer)
+    if line and not _OPEN_QUOTE.search(_CLOSED_QUOTE.sub("", answer[: line.start("rest")])):
+        action = _read(line, answer, actions, read)
+        if isinstance(action, Action):
+            yield WrittenAction(line.start() + 1, line.end(), 0, True, action)
 
 
 def _number(line: re.Match[str]) -> int:

@@ -1,4 +1,4 @@
-"""Conversations from searches that are told the reward, and a LoRA adapter that is trained on them, for bench/search_pays.py."""
+"""Data from searches that are told the reward, and LoRA adapters that are trained on them, for bench/search_pays.py."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,10 @@ import _common
 from grpo import PYTHON
 from sft import environ, exact
 
-DATA = _common.ROOT / "bench" / "results" / "search_pays_training.jsonl.gz"
-ADAPTER = _common.ROOT / "bench" / "results" / "search_pays_adapter.gguf"
+KEPT = _common.ROOT / "bench" / "results"
+DATA = {"trained": KEPT / "search_pays_training.jsonl.gz", "preferred": KEPT / "search_pays_preferences.jsonl.gz"}
+ADAPTERS = {"trained": KEPT / "search_pays_adapter.gguf", "preferred": KEPT / "search_pays_preferred.gguf"}
+"""Data and adapter by the proposals that are measured. Those that are preferred were trained before."""
 LEARNER = "qwen2.5-coder-0.5b"
 """The model that is trained."""
 TASKS = (
@@ -34,16 +36,18 @@ EACH, TRAINED = 10, 160
 """Most states of a task, and steps of one state each in the training."""
 RATE, LONGEST = 3e-4, 2048
 """Learning rate, and most tokens of a state with its action."""
+PREFERRED, GENTLE, BETA, MARGIN = 60, 5e-5, 0.1, 0.2
+"""Steps of one pair each, learning rate and beta of DPO, and least difference of the values of a pair."""
 
 
-def lacking() -> str:
-    """Return what the trained proposals lack, with the way out; empty if nothing."""
-    if ADAPTER.exists():
-        found, told = digest(ADAPTER), json.loads(ADAPTER.with_suffix(".json").read_text())["sha256"]
-        return "" if found == told else f"{ADAPTER.name} has the SHA-256 {found}, not {told}: remove it to train it again"
+def lacking(name: str) -> str:
+    """Return what proposals lack, with the way out; empty if nothing."""
+    if (file := ADAPTERS[name]).exists():
+        found, told = digest(file), json.loads(file.with_suffix(".json").read_text())["sha256"]
+        return "" if found == told else f"{file.name} has the SHA-256 {found}, not {told}: remove it to train it again"
     if not PYTHON.exists():
         return "no torch and TRL: run shells/setup.sh --train"
-    return "" if DATA.exists() else "there is no data to train on: run python bench/search_pays.py --collect"
+    return "" if DATA[name].exists() else "there is no data to train on: run python bench/search_pays.py --collect"
 
 
 def digest(file: Path) -> str:
@@ -51,11 +55,11 @@ def digest(file: Path) -> str:
 
 
 def collect(work: Path, shown: Mapping[str, Any]) -> None:
-    """Search the tasks with the built-in agent and their reward, and keep states of solved attempts with the committed actions.
+    """Search the tasks with the built-in agent and their reward, and keep states of solved attempts, and pairs of actions of all.
 
-    `shown`: the configuration of the policy that is trained. The first states of each task by the SHA-256 of their lines are kept.
+    `shown`: the configuration of the policy that is trained. The first ones of each task by the SHA-256 of their lines are kept.
     """
-    runs, view, out = work / "runs", work / "view.yaml", work / "imitation.jsonl"
+    runs, view = work / "runs", work / "view.yaml"
     work.mkdir(parents=True, exist_ok=True)
     view.write_text(json.dumps(shown))
     if not (runs / "results.jsonl").exists():
@@ -63,39 +67,61 @@ def collect(work: Path, shown: Mapping[str, Any]) -> None:
         words = [word for key, value in parts.items() for word in ("--set", f"{key}={value}")]
         patterns = [f"miniwob/{task}?seed={SEEDS[0]}..{SEEDS[1]}" for task in TASKS]
         exact(Path(sys.executable), "bench", *patterns, "--agent", "rmcts", "--own-budgets", "--no-reports", "--out", runs, *words)
-    out.unlink(missing_ok=True)
-    exact(Path(sys.executable), "export", "imitation", runs, "--format", "prompt-completion", "--view", view, "--out", out)
+    for name, kind, more in (("trained", "imitation", ()), ("preferred", "preference", ("--margin", MARGIN))):
+        (out := work / f"{kind}.jsonl").unlink(missing_ok=True)
+        exact(Path(sys.executable), "export", kind, runs, "--format", "prompt-completion", "--view", view, "--out", out, *more)
+        keep(out.read_text().splitlines(), DATA[name])
+
+
+def keep(exported: Sequence[str], file: Path) -> None:
+    """Keep the first lines of each task."""
     kept, count = list[str](), dict[str, int]()
-    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    lines = [json.loads(line) for line in exported]
     texts = [json.dumps(each | {"meta": {"task": each["meta"]["task"], "node": each["meta"]["node"]}}) for each in lines]
     for line in sorted(texts, key=lambda each: hashlib.sha256(each.encode()).hexdigest()):
         task = json.loads(line)["meta"]["task"].partition("?")[0]
-        count[task] = count.get(task, 0) + 1
-        kept += [line] * (count[task] <= EACH)
+        if count.get(task, 0) < EACH:
+            count[task] = count.get(task, 0) + 1
+            kept.append(line)
     print(f"{len(kept)} states of {len(count)} tasks: {dict(sorted(count.items()))}", file=sys.stderr)
-    DATA.write_bytes(gzip.compress("".join(f"{line}\n" for line in kept).encode(), mtime=0))
+    file.write_bytes(gzip.compress("".join(f"{line}\n" for line in kept).encode(), mtime=0))
 
 
-def train(work: Path, weights: Path) -> Path:
-    """Return the adapter for weights.
+def adapter(name: str, work: Path, weights: Path) -> Path:
+    """Return the adapter for weights. If none is kept, train it, and keep it with its hash, settings and losses."""
+    if not (file := ADAPTERS[name]).exists():
+        work.mkdir(parents=True, exist_ok=True)
+        (data := work / "data.jsonl").write_bytes(gzip.decompress(DATA[name].read_bytes()))
+        part, told = (train if name == "trained" else prefer)(work, weights, data)
+        of = {"sha256": digest(part), "weights": weights.name, "weights_sha256": digest(weights), "data_sha256": digest(DATA[name])}
+        file.with_suffix(".json").write_text(json.dumps({**of, **told}, indent=1) + "\n")
+        shutil.move(part, file)
+    return file
 
-    If none is kept, train it on the data that is kept, and keep it with its hash, settings and losses.
-    """
-    if ADAPTER.exists():
-        return ADAPTER
-    out, data, ended = work / "adapter", work / "data.jsonl", work / "ended.json"
-    work.mkdir(parents=True, exist_ok=True)
-    data.write_bytes(gzip.decompress(DATA.read_bytes()))
-    given = {"model": str(weights), "data": [str(data)], "out": str(out), "max_length": LONGEST, "learning_rate": RATE}
-    chosen = {"steps": TRAINED, "batch": 1, "seed": 0}
-    (work / "sft.yaml").write_text(json.dumps(given | chosen | {"threads": 2}))
+
+def train(work: Path, weights: Path, data: Path) -> tuple[Path, Mapping[str, Any]]:
+    """Train an adapter on conversations. Return it with its settings and losses."""
+    out, ended = work / "adapter", work / "ended.json"
+    given = {"model": str(weights), "data": [str(data)], "out": str(out), "max_length": LONGEST, "threads": 2}
+    chosen = {"steps": TRAINED, "batch": 1, "seed": 0, "learning_rate": RATE}
+    (work / "sft.yaml").write_text(json.dumps(given | chosen))
     if not ended.exists():
         shutil.rmtree(out, ignore_errors=True)
         ended.write_text(exact(PYTHON, "train", "sft", "--config", work / "sft.yaml", "--json").splitlines()[-1])
-    part = out.with_suffix(".part")
-    command = [PYTHON, _common.ROOT / "bench" / "_gguf_adapter.py", out, part, weights]
+    return converted(out, weights), {**chosen, "training": json.loads(ended.read_text())}
+
+
+def prefer(work: Path, weights: Path, data: Path) -> tuple[Path, Mapping[str, Any]]:
+    """Train the adapter that was trained on conversations further, on preferences. Return it with its settings and losses."""
+    out = work / "preferring"
+    chosen = {"steps": PREFERRED, "beta": BETA, "learning_rate": GENTLE, "max_length": LONGEST, "seed": 0, "threads": 2}
+    command = [PYTHON, _common.ROOT / "bench" / "_dpo_adapter.py", weights, ADAPTERS["trained"], data, out, json.dumps(chosen)]
+    done = subprocess.run(list(map(str, command)), env=environ(), check=True, stdout=subprocess.PIPE, text=True)
+    return converted(out, weights), {**chosen, "history": json.loads(done.stdout.splitlines()[-1])}
+
+
+def converted(out: Path, weights: Path) -> Path:
+    """Return the adapter of a folder as GGUF."""
+    command = [PYTHON, _common.ROOT / "bench" / "_gguf_adapter.py", out, part := out.with_suffix(".part"), weights]
     subprocess.run(list(map(str, command)), env=environ(), check=True)
-    of = {"sha256": digest(part), "weights": weights.name, "weights_sha256": digest(weights), "data_sha256": digest(DATA)}
-    told = of | chosen | {"learning_rate": RATE, "training": json.loads(ended.read_text())}
-    ADAPTER.with_suffix(".json").write_text(json.dumps(told, indent=1) + "\n")
-    return Path(shutil.move(part, ADAPTER))
+    return part

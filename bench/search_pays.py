@@ -6,6 +6,7 @@ The plan, with tasks, seeds and the decision, was committed before any attempt: 
     python bench/search_pays.py --raised qwen2.5-coder-1.5b       the same with raised proposals
     python bench/search_pays.py --collect                         search for the successes that proposals are trained on (no model)
     python bench/search_pays.py --trained qwen2.5-coder-0.5b      train them if they are not, and the same with them
+    python bench/search_pays.py --preferred qwen2.5-coder-0.5b    train these on preferences, and the same with them
     python bench/search_pays.py --again 4 --seed 1                repeat 4 random attempts of the records
     python bench/search_pays.py --quick                           compute the figures from the records
     python bench/search_pays.py --json bench/results/search_pays.json --plot docs/images/search_pays.svg
@@ -33,7 +34,7 @@ import msgspec
 from _attempts import attempt, folder_of, name_of, tasks_of
 from _instruct import FOLDER
 from _paired import Scores, gain, grouped, scores
-from _pays_training import LEARNER, collect, lacking, train
+from _pays_training import ADAPTERS, LEARNER, adapter, collect, lacking
 from _plot import Point, Series, relation
 from _records import conclude, differing, read_records, write_records
 
@@ -58,7 +59,7 @@ CANDIDATES = (
 SELECTION, MEASURED = (10601, 10602, 10603), (10611, 10612)
 """Seeds that put a task into its stratum, and seeds of the headroom."""
 STRATA = ("sometimes", "never", "always")
-PARTS = {"headroom": "", "raised": " with raised proposals", "trained": " with trained proposals"}
+PARTS = {"headroom": "", "raised": " with raised proposals", "trained": " with trained proposals", "preferred": " with preferred proposals"}
 """What is measured of a stratum, and how tables call it."""
 GOAL = 0.15
 """Least lower end of a stratum's gain for which a comparison is run."""
@@ -125,7 +126,7 @@ def part(model: str, name: str, tasks: Sequence[str], seeds: Sequence[int], arms
 def attempted(row: str, tasks: Sequence[Task], parallel: int, work: Path) -> list[Result]:
     """Attempt tasks as a row does, in a folder that goes on if it was stopped and is removed at the end."""
     model, name, arm = row.split()
-    config = settings(arm, f"http://127.0.0.1:{port_of(model)}/v1", raised=name in ("raised", "trained"))
+    config = settings(arm, f"http://127.0.0.1:{port_of(model)}/v1", raised=name != "headroom")
     results = asyncio.run(attempt(folder_of(work, tasks, {arm: config}), parallel, _common.Noise()))
     shutil.rmtree(work)
     return results
@@ -140,8 +141,8 @@ def port_of(model: str) -> int:
 def serving(model: str, name: str, threads: int) -> Iterator[None]:
     """Serve a model as a part needs it: with its adapter, which is trained if there is none, or without."""
     weights = FOLDER / f"{model}.gguf"
-    adapter = train(WORK / model / "training", weights) if name == "trained" else None
-    with _llamacpp.serving(slots=4, context=6144, port=port_of(model), threads=threads, weights=weights, adapter=adapter):
+    trained = adapter(name, WORK / model / name / "training", weights) if name in ADAPTERS else None
+    with _llamacpp.serving(slots=4, context=6144, port=port_of(model), threads=threads, weights=weights, adapter=trained):
         yield
 
 
@@ -171,7 +172,7 @@ def strata(model: str, kept: Sequence[Attempt]) -> Mapping[str, list[str]]:
 def headroom(model: str, parallel: int, threads: int, tasks: int, name: str) -> None:
     """Attempt one of `PARTS` of a model, of at most so many tasks of a stratum; before it, what puts tasks into strata."""
     with serving(model, name, threads):
-        if name != "trained":
+        if name not in ADAPTERS:
             part(model, "selection", ordered(), SELECTION, ("react",), parallel)
         for stratum in ("sometimes", "never"):
             measured = strata(model, records())[stratum][:tasks]
@@ -266,6 +267,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--headroom", metavar="MODEL", help="model of .bench/instruct to attempt the plan's tasks with")
     parser.add_argument("--raised", metavar="MODEL", help="the same with the likeliest of all offered actions as proposals")
     parser.add_argument("--trained", choices=(LEARNER,), help="the same with proposals of a model that was trained on searches")
+    parser.add_argument("--preferred", choices=(LEARNER,), help="the same with that model after a training on preferences")
     parser.add_argument("--collect", action="store_true", help="search for what proposals are trained on")
     parser.add_argument("--parallel", type=int, default=2)
     parser.add_argument("--threads", type=int, default=2)
@@ -285,7 +287,7 @@ def main() -> int:
     models = {*wanted.values(), *(each.row.partition(" ")[0] for each in records() if options.again)}
     if models and not (_llamacpp.available() and all((FOLDER / f"{each}.gguf").exists() for each in models)):
         _common.lacks("llama.cpp or the instruct models are not installed: run shells/setup.sh --instruct")
-    if options.trained and (needed := lacking()):
+    if needed := next(filter(None, (lacking(each) for each in ("trained", "preferred") if wanted.get(each))), ""):
         _common.lacks(needed)
     for name, model in wanted.items():
         headroom(model, options.parallel, options.threads, options.tasks, name)

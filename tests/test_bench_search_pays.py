@@ -52,9 +52,9 @@ def test_no_task_or_seed_that_is_measured_with_the_learner_is_trained_on() -> No
 
 
 def test_an_adapter_whose_hash_is_another_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_pays_training, "ADAPTER", file := tmp_path / "adapter.gguf")
+    monkeypatch.setitem(_pays_training.ADAPTERS, "trained", file := tmp_path / "adapter.gguf")
     file.write_bytes(b"trained")
     file.with_suffix(".json").write_text(json.dumps({"sha256": _pays_training.digest(file)}))
-    assert _pays_training.lacking() == ""
+    assert _pays_training.lacking("trained") == ""
     file.write_bytes(b"something else")
-    assert "remove it to train it again" in _pays_training.lacking()
+    assert "remove it to train it again" in _pays_training.lacking("trained")

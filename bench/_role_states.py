@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import shutil
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Any, Literal
 
 import _common
@@ -21,10 +22,12 @@ from exact.benchmarks.miniwob import MiniWob
 from exact.config import BrowserConfig
 from exact.context import Context, Taken
 from exact.environments.base import Environment, Snapshot
-from exact.errors import ActionError
+from exact.errors import ActionError, EnvironmentFailure
 from exact.task import Outcome, Task
 
 STATES = _common.ROOT / "bench" / "roles_states.jsonl.gz"
+WORK = _common.ROOT / ".bench" / "roles_states"
+"""Folder of the states of a suite that is not whole."""
 TASKS = (
     *("click-button", "click-link", "click-tab", "click-tab-2", "enter-text", "enter-password", "login-user", "click-checkboxes"),
     *("choose-list", "click-collapsible", "click-dialog", "focus-text", "click-option", "click-widget", "navigate-tree"),
@@ -173,36 +176,52 @@ async def find_on_site(environment: Environment, task: Task, way: Sequence[Seque
         seen = await tried(right)
 
 
-async def of_miniwob() -> AsyncIterator[State]:
+async def of_miniwob(but: Collection[str]) -> AsyncIterator[tuple[str, list[State]]]:
+    """Yield each task with its states. `but`: tasks that are left out."""
     async with MiniWob().environments(BrowserConfig(screenshots=False)) as environments:
-        for name in TASKS:
+        for name in (each for each in TASKS if each not in but):
+            found = list[State]()
             for seed in SEEDS:
                 async with environments.open(simulation=False) as environment:
-                    async for state in find(environment, name, seed):
-                        yield state
+                    found += [state async for state in find(environment, name, seed)]
+            yield name, found
 
 
-async def of_site(name: str) -> AsyncIterator[State]:
+async def of_site(name: str, but: Collection[str]) -> AsyncIterator[tuple[str, list[State]]]:
+    """Yield each task with its states. `but`: tasks that are left out. A task whose page crashes is begun once more."""
     ways: Mapping[str, Any] = references()
     suite = registry.suite(f"{name}/1")
     async with suite.environments(BrowserConfig(screenshots=False, sandbox="required")) as environments:
-        for number in SITES[name]:
-            async with environments.open(simulation=False) as environment:
-                async for state in find_on_site(environment, suite.task(f"{name}/{number}?seed=1"), ways[f"{name}/{number}"]):
-                    yield state
-            print(f"{name}/{number}", file=sys.stderr, flush=True)
+        for number in (each for each in SITES[name] if each not in but):
+            for last in (False, True):
+                try:
+                    async with environments.open(simulation=False) as environment:
+                        task = suite.task(f"{name}/{number}?seed=1")
+                        found = [state async for state in find_on_site(environment, task, ways[f"{name}/{number}"])]
+                    break
+                except EnvironmentFailure as error:
+                    print(f"{name}/{number}: {error}", file=sys.stderr, flush=True)
+                    if last:
+                        raise
+            yield number, found
 
 
 async def make(only: Sequence[str]) -> None:
-    """Find the states of some suites anew, beside those of the others, and keep them."""
-    kept = [state for state in recorded() if state.context.task.id.partition("/")[0] not in only] if STATES.exists() else []
-    found: dict[str, Callable[[], AsyncIterator[State]]] = {"miniwob": of_miniwob} | {
-        name: lambda name=name: of_site(name) for name in SITES
-    }
-    for name in only:
-        kept += [state async for state in found[name]()]
-        print(f"{name}: {len(kept)} states", file=sys.stderr, flush=True)
+    """Find the states of some suites anew, beside those of the others.
+
+    Those of a suite are kept at its end. A search for them that was stopped goes on with the next task.
+    """
+    for suite in only:
+        (work := WORK / suite).mkdir(parents=True, exist_ok=True)
+        done = {file.stem for file in work.glob("*.jsonl")}
+        async for name, states in of_miniwob(done) if suite == "miniwob" else of_site(suite, done):
+            (work / f"{name}.jsonl").write_bytes(b"\n".join(map(msgspec.json.encode, states)))
+            print(f"{suite}/{name}: {len(states)} states", file=sys.stderr, flush=True)
+        kept = [state for state in recorded() if not state.context.task.id.startswith(f"{suite}/")] if STATES.exists() else []
+        for name in SITES.get(suite, TASKS):
+            kept += [msgspec.json.decode(line, type=State) for line in (work / f"{name}.jsonl").read_bytes().splitlines()]
         STATES.write_bytes(gzip.compress(b"\n".join(map(msgspec.json.encode, kept)), mtime=0))
+        shutil.rmtree(work)
 
 
 def spread(states: Sequence[State]) -> list[tuple[int, State]]:

@@ -225,7 +225,7 @@ def show(kept: Sequence[Attempt]) -> tuple[dict[str, Any], list[_common.Figure]]
             details[f"{model} {stratum}{called}"] = {
                 "tasks": names, "measured": gained.tasks, "gain": [gained.mean, gained.low, gained.high],
             }  # fmt: skip
-            if gained.tasks:
+            if gained.tasks > 1:
                 size = model.rpartition("-")[2].replace(".", "_")
                 figures.append(
                     _common.Figure(f"oracle_gain_low_{size}_{stratum}" + f"_{name}" * (name != "headroom"), gained.low, goal=GOAL)

@@ -25,7 +25,7 @@ ACTION = re.compile(
 """Matches a line that says that it holds an action."""
 _BARE = re.compile(r"^[ \t>*_#`-]*(?:(?P<number>\d{1,2})[.)][ \t]*)?(?P<rest>[A-Za-z_]+(?:[ \t]+[^\n]*)?)$", re.M)
 """Matches a line that may be nothing but an action."""
-_LAST = re.compile(r"[.!?;:)–—][ \t]+[*_`]*Action[*_`]*[:：][ \t*]*(?P<rest>[^\n]*)\s*\Z")
+_LAST = re.compile(r"[.!?;:)–—][ \t]++[*_`]*+Action[*_`]*+[:：][ \t*]*+(?P<rest>[^\n]*+)\s*+\Z")
 """Matches an action that ends the prose of an answer."""
 _BLOCK = re.compile(r"\s*```[^\n]*\n(?P<code>.*?)\n?[ \t]*```[ \t]*(?:\n|\Z)", re.S)
 _CLOSED_QUOTE = re.compile(r""""(?:[^"\\]|\\.)*"|“[^”]*”|(?<=\s)'(?:[^'\\]|\\.)*'""")

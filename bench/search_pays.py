@@ -65,6 +65,10 @@ GOAL = 0.15
 """Least lower end of a stratum's gain for which a comparison is run."""
 
 
+KEPT = 0.87
+"""Share of the success of a search with the model before the training that the trained model keeps alone."""
+
+
 class Attempt(msgspec.Struct, frozen=True):
     """The record of one attempt."""
 
@@ -235,6 +239,25 @@ def show(kept: Sequence[Attempt]) -> tuple[dict[str, Any], list[_common.Figure]]
     return details, figures
 
 
+def learnt(kept: Sequence[Attempt]) -> list[_common.Figure]:
+    """Print what trainings change on the episodes of raised proposals, and return how much of search's success the model alone keeps."""
+    solved, figures, rows = solutions(kept), list[_common.Figure](), list[list[str]]()
+    for name, stratum in itertools.product(ADAPTERS, ("sometimes", "never")):
+        ids = [f"miniwob/{each}" for each in strata(LEARNER, kept)[stratum]]
+        alone, searched, before, base = (f"{LEARNER} {part} {arm}" for part in (name, "raised") for arm in ("react", "oracle"))
+        gained = [gain(solved, row, of, ids) for row, of in ((alone, before), (searched, base), (alone, base))]
+        if gained[0].tasks < 2:
+            continue
+        rows.append([f"{stratum}{PARTS[name]}", str(gained[0].tasks), *map(_said, gained)])
+        both = solved[alone].keys() & solved[base].keys()
+        means = [rate(grouped({id: solved[row][id] for id in both}, ids)).mean for row in (alone, base)]
+        if name == "trained" and means[1]:
+            figures.append(_common.Figure(f"kept_without_search_0_5b_{stratum}", means[0] / means[1], goal=KEPT))
+    if rows:
+        _common.table(["stratum of the 0.5B", "tasks", "ReAct less before", "search less before", "ReAct less search before"], rows)
+    return figures
+
+
 def plotted(kept: Sequence[Attempt]) -> str:
     """Return the gain of the oracle in each stratum by ReAct's success there, as SVG. Strata of fewer than two tasks are left out."""
     solved, points = solutions(kept), dict[str, list[Point]]()
@@ -296,6 +319,7 @@ def main() -> int:
         _common.finish(options, [figure], noise, _common.versions("exact-agent"), {})
         return 0
     details, figures = show(records())
+    figures += learnt(records())
     wrong = differing(figures, RESULT) if options.quick and RESULT.exists() else []
     conclude(wrong, len(records()))
     if options.plot:

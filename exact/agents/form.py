@@ -101,7 +101,7 @@ _QUOTED = re.compile(r"""
     "[^"\n]{2,}" | “[^”\n]{2,}” | «[^»\n]{2,}» | ‘[^’\n]{2,}’ | (?<!\w)'[^'\n]{2,}'(?!\w)
 """, re.X)  # fmt: skip
 """Matches a quotation on one line. A single character in quotation marks is the answer's own emphasis."""
-_DRESS = r"[ \t*_`\"'“”‘’]*"
+_DRESS = r"[ \t*_`\"'“”‘’]*+"
 _LETTER = rf"(?P<letter>[A-E]){_DRESS}"
 _GRADE_LINE = re.compile(rf"^[ \t>*_#`-]*verdict{_DRESS}:{_DRESS}{_LETTER.replace('A-E', 'A-Ea-e')}[.\r]*[ \t]*$", re.I | re.M)
 _GRADE_SAID = re.compile(
@@ -109,7 +109,7 @@ _GRADE_SAID = re.compile(
     rf"{_DRESS}(?:(?i:grade|verdict){_DRESS}:?{_DRESS})?{_LETTER}(?=[.,;!)\n]|$|[—–-]\s|\(|because\b|since\b|(?P<more>[^\n]+))"
 )
 _LONE_LETTER = re.compile(rf"\W*(?:(?i:grade|verdict|option|answer)\W*)?{_LETTER}\W*")
-_SCALE_LINE = re.compile(r"^\W*(?P<letter>[A-E])[\s:.)*_–—-]+(?P<more>[^\n]+)$", re.M)
+_SCALE_LINE = re.compile(r"^[^\w\n]*(?P<letter>[A-E])[\s:.)*_–—-]+(?P<more>[^\n]+)$", re.M)
 _WAYS = "(?:way|state|one|option|path|case)"
 _PREFERENCE_SAID = re.compile(
     rf"^[ \t>*_#`-]*better{_DRESS}:{_DRESS}(?:the[ \t]+)?(?P<line>first|second|neither)\b(?=(?:[ \t]+{_WAYS})?{_DRESS}(?:[.,;(\r]|$))"

@@ -8,6 +8,7 @@ End marks of chat templates (`<|im_end|>`, `</s>`) that a server leaves in its a
 
 from __future__ import annotations
 
+import bisect
 import re
 
 _NAME = r"(?:seed:)?(?:think|thinking|thought|thoughts|reason|reasoning|analysis|reflection|scratchpad|deliberation|inner_monologue)"
@@ -19,11 +20,8 @@ _CHANNEL = re.compile(
     r"<\|channel\|>\s*(?P<name>\w+)[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>(?P<text>.*?)(?=<\|(?:end|return|call|start|channel)\|>|\Z)",
     re.S,
 )
-_WRAPPER = re.compile(
-    r"^[ \t]*<(?:answer|final_answer|final|response|output)>[ \t]*|[ \t]*</(?:answer|final_answer|final|response|output)>[ \t]*$"
-    r"|<\|(?:begin|end)_of_solution\|>",
-    re.I | re.M,
-)
+_TAG = r"(?:answer|final_answer|final|response|output)>"
+_WRAPPER = re.compile(rf"^[ \t]*<{_TAG}[ \t]*|(?:(?<![ \t])[ \t]++)?</{_TAG}[ \t]*$|<\|(?:begin|end)_of_solution\|>", re.I | re.M)
 _ACTION_LINE = re.compile(r"[ \t>*_#`-]*action\b[^:]*:", re.I)
 _QUOTED = re.compile(r""""(?:[^"\\]|\\.)*"|“[^”]*”""")
 _QUOTED_ARGUMENT = re.compile(r"""(?<=\s)'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|“[^”]*”""")
@@ -38,8 +36,8 @@ _MARK = (
 _ENDS = re.compile(rf"(?:{_MARK}\s*)+(?:{_TURN}\s*|\Z)")
 """Matches end marks at the end of an answer, or before the head of a further turn, with that head."""
 
-_ECHO = re.compile(r"⟦(?P<mark>[^⟦⟧/\n][^⟦⟧\n]*)⟧.*?⟦/(?P=mark)⟧", re.S)
-"""Matches a fence of the prompt that an answer repeats."""
+_FENCE = re.compile(r"⟦(?P<closes>/?)(?P<mark>[^⟦⟧/\n][^⟦⟧\n]*)⟧")
+"""Matches the beginning or the end of a fence of the prompt."""
 
 
 def final_answer(text: str) -> str:
@@ -49,7 +47,7 @@ def final_answer(text: str) -> str:
     tag is left out. Parts of a prompt's fence that the answer repeats are data and left out. So are end marks of a chat template, but not
     the text of a turn after them: a page may have printed the one before. Any other text is returned as it is.
     """
-    text = _ECHO.sub("", text)
+    text = _without_fences(text)
     if "<|channel|>" in text:
         return _final_channel(text)
     text = _without_end_marks(text)
@@ -67,6 +65,22 @@ def final_answer(text: str) -> str:
             answer, rest = "", rest[closed.end() :]
             break
     return _WRAPPER.sub("", answer + rest)
+
+
+def _without_fences(text: str) -> str:
+    """Return a text without the fences of the prompt that it repeats. A fence that never closes stays."""
+    marks, ends = list(_FENCE.finditer(text)), dict[str, list[int]]()
+    for mark in marks:
+        if mark["closes"]:
+            ends.setdefault(mark["mark"], []).append(mark.end())
+    kept, at = list[str](), 0
+    for mark in marks:
+        later = ends.get(mark["mark"], [])
+        closed = bisect.bisect_right(later, mark.end())
+        if not mark["closes"] and mark.start() >= at and closed < len(later):
+            kept.append(text[at : mark.start()])
+            at = later[closed]
+    return "".join((*kept, text[at:]))
 
 
 def _without_end_marks(text: str) -> str:

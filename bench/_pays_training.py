@@ -41,13 +41,17 @@ PREFERRED, GENTLE, BETA, MARGIN = 60, 5e-5, 0.1, 0.2
 
 
 def lacking(name: str) -> str:
-    """Return what proposals lack, with the way out; empty if nothing."""
+    """Return what proposals lack, with the way out; empty if nothing. Those of an untrained model lack nothing."""
+    if name not in ADAPTERS:
+        return ""
     if (file := ADAPTERS[name]).exists():
         found, told = digest(file), json.loads(file.with_suffix(".json").read_text())["sha256"]
         return "" if found == told else f"{file.name} has the SHA-256 {found}, not {told}: remove it to train it again"
     if not PYTHON.exists():
         return "no torch and TRL: run shells/setup.sh --train"
-    return "" if DATA[name].exists() else "there is no data to train on: run python bench/search_pays.py --collect"
+    if not DATA[name].exists():
+        return "there is no data to train on: run python bench/search_pays.py --collect"
+    return "" if name == "trained" else lacking("trained")
 
 
 def digest(file: Path) -> str:
@@ -89,39 +93,37 @@ def keep(exported: Sequence[str], file: Path) -> None:
 
 def adapter(name: str, work: Path, weights: Path) -> Path:
     """Return the adapter for weights. If none is kept, train it, and keep it with its hash, settings and losses."""
-    if not (file := ADAPTERS[name]).exists():
-        work.mkdir(parents=True, exist_ok=True)
+    if (file := ADAPTERS[name]).exists():
+        return file
+    out, ended, part = work / "adapter", work / "ended.json", work / "adapter.gguf"
+    if not ended.exists():
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir(parents=True)
         (data := work / "data.jsonl").write_bytes(gzip.decompress(DATA[name].read_bytes()))
-        part, told = (train if name == "trained" else prefer)(work, weights, data)
-        of = {"sha256": digest(part), "weights": weights.name, "weights_sha256": digest(weights), "data_sha256": digest(DATA[name])}
-        file.with_suffix(".json").write_text(json.dumps({**of, **told}, indent=1) + "\n")
-        shutil.move(part, file)
+        ended.write_text(json.dumps((train if name == "trained" else prefer)(weights, data, out)))
+    command = [PYTHON, _common.ROOT / "bench" / "_gguf_adapter.py", out, part, weights]
+    subprocess.run(list(map(str, command)), env=environ(), check=True)
+    hashes = {"sha256": digest(part), "weights_sha256": digest(weights), "data_sha256": digest(DATA[name])}
+    file.with_suffix(".json").write_text(json.dumps({**hashes, **json.loads(ended.read_text())}) + "\n")
+    shutil.move(part, file)
+    shutil.rmtree(work)
     return file
 
 
-def train(work: Path, weights: Path, data: Path) -> tuple[Path, Mapping[str, Any]]:
-    """Train an adapter on conversations. Return it with its settings and losses."""
-    out, ended = work / "adapter", work / "ended.json"
-    given = {"model": str(weights), "data": [str(data)], "out": str(out), "max_length": LONGEST, "threads": 2}
-    chosen = {"steps": TRAINED, "batch": 1, "seed": 0, "learning_rate": RATE}
-    (work / "sft.yaml").write_text(json.dumps(given | chosen))
-    if not ended.exists():
-        shutil.rmtree(out, ignore_errors=True)
-        ended.write_text(exact(PYTHON, "train", "sft", "--config", work / "sft.yaml", "--json").splitlines()[-1])
-    return converted(out, weights), {**chosen, "training": json.loads(ended.read_text())}
+def train(weights: Path, data: Path, out: Path) -> Mapping[str, Any]:
+    """Train an adapter on conversations. Return its settings and losses."""
+    chosen = {"steps": TRAINED, "batch": 1, "seed": 0, "learning_rate": RATE, "max_length": LONGEST}
+    (settings := data.with_name("sft.yaml")).write_text(
+        json.dumps({**chosen, "model": str(weights), "data": [str(data)], "out": str(out), "threads": 2})
+    )
+    told = json.loads(exact(PYTHON, "train", "sft", "--config", settings, "--json").splitlines()[-1])
+    return {**chosen, "rows": told["rows"], "losses": [round(each["loss"], 4) for each in told["history"]]}
 
 
-def prefer(work: Path, weights: Path, data: Path) -> tuple[Path, Mapping[str, Any]]:
-    """Train the adapter that was trained on conversations further, on preferences. Return it with its settings and losses."""
-    out = work / "preferring"
-    chosen = {"steps": PREFERRED, "beta": BETA, "learning_rate": GENTLE, "max_length": LONGEST, "seed": 0, "threads": 2}
-    command = [PYTHON, _common.ROOT / "bench" / "_dpo_adapter.py", weights, ADAPTERS["trained"], data, out, json.dumps(chosen)]
+def prefer(weights: Path, data: Path, out: Path) -> Mapping[str, Any]:
+    """Train the adapter that was trained on conversations further, on preferences. Return its settings and losses."""
+    chosen = {"steps": PREFERRED, "beta": BETA, "learning_rate": GENTLE, "max_length": LONGEST, "seed": 0}
+    start, script = ADAPTERS["trained"], _common.ROOT / "bench" / "_dpo_adapter.py"
+    command = [PYTHON, script, weights, start, data, out, json.dumps({**chosen, "threads": 2})]
     done = subprocess.run(list(map(str, command)), env=environ(), check=True, stdout=subprocess.PIPE, text=True)
-    return converted(out, weights), {**chosen, "history": json.loads(done.stdout.splitlines()[-1])}
-
-
-def converted(out: Path, weights: Path) -> Path:
-    """Return the adapter of a folder as GGUF."""
-    command = [PYTHON, _common.ROOT / "bench" / "_gguf_adapter.py", out, part := out.with_suffix(".part"), weights]
-    subprocess.run(list(map(str, command)), env=environ(), check=True)
-    return part
+    return {**chosen, "start_sha256": digest(start), "history": json.loads(done.stdout.splitlines()[-1])}

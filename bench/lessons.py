@@ -158,9 +158,10 @@ async def asked(model: str, base_url: str) -> None:
         for state in others():
             if (kind := kind_of(name_of(state))) in found:
                 await asker.choose("none", state)
-                for arm, lesson in (("own", found[kind]), ("other", foreign(kind, found))):
+                shown: dict[Arm, Reflection | None] = {"own": found[kind], "other": foreign(kind, found)}
+                for arm, lesson in shown.items():
                     if lesson is not None:
-                        await asker.choose(arm, state, lesson)  # type: ignore[arg-type]
+                        await asker.choose(arm, state, lesson)
                 print(f"{name_of(state)}: {len(records())} choices", file=sys.stderr, flush=True)
     finally:
         await opened.close()
@@ -209,9 +210,9 @@ def main() -> int:
         asyncio.run(make())
         return 0
     if options.record:
-        if not _llamacpp.available():
-            _common.lacks("llama.cpp or the instruct models are not installed: run shells/setup.sh --instruct")
         weights = FOLDER / f"{options.record}.gguf"
+        if not (_llamacpp.available() and weights.exists()):
+            _common.lacks(f"llama.cpp or {weights.name} is not installed: run shells/setup.sh --instruct")
         with _llamacpp.serving(slots=4, context=6144, threads=options.threads, weights=weights) as server:
             asyncio.run(asked(options.record, server.base_url))
     figures = [_common.Figure("choices", len(records())), *show(records())]

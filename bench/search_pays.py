@@ -65,10 +65,6 @@ GOAL = 0.15
 """Least lower end of a stratum's gain for which a comparison is run."""
 
 
-KEPT = 0.87
-"""Share of the success of a search with the model before the training that the trained model keeps alone."""
-
-
 class Attempt(msgspec.Struct, frozen=True):
     """The record of one attempt."""
 
@@ -240,19 +236,15 @@ def show(kept: Sequence[Attempt]) -> tuple[dict[str, Any], list[_common.Figure]]
 
 
 def learnt(kept: Sequence[Attempt]) -> list[_common.Figure]:
-    """Print what trainings change on the episodes of raised proposals, and return how much of search's success the model alone keeps."""
+    """Print what trainings change on the episodes of raised proposals. Return the gain of the model alone over its search before."""
     solved, figures, rows = solutions(kept), list[_common.Figure](), list[list[str]]()
     for name, stratum in itertools.product(ADAPTERS, ("sometimes", "never")):
         ids = [f"miniwob/{each}" for each in strata(LEARNER, kept)[stratum]]
         alone, searched, before, base = (f"{LEARNER} {part} {arm}" for part in (name, "raised") for arm in ("react", "oracle"))
         gained = [gain(solved, row, of, ids) for row, of in ((alone, before), (searched, base), (alone, base))]
-        if gained[0].tasks < 2:
-            continue
-        rows.append([f"{stratum}{PARTS[name]}", str(gained[0].tasks), *map(_said, gained)])
-        both = solved[alone].keys() & solved[base].keys()
-        means = [rate(grouped({id: solved[row][id] for id in both}, ids)).mean for row in (alone, base)]
-        if name == "trained" and means[1]:
-            figures.append(_common.Figure(f"kept_without_search_0_5b_{stratum}", means[0] / means[1], goal=KEPT))
+        if gained[0].tasks > 1:
+            rows.append([f"{stratum}{PARTS[name]}", str(gained[0].tasks), *map(_said, gained)])
+            figures.append(_common.Figure(f"alone_over_search_before_0_5b_{stratum}_{name}", gained[2].mean))
     if rows:
         _common.table(["stratum of the 0.5B", "tasks", "ReAct less before", "search less before", "ReAct less search before"], rows)
     return figures
@@ -307,10 +299,11 @@ def main() -> int:
         collect(WORK / "collected", given("react", "http://127.0.0.1:1/v1", raised=True))
         return 0
     wanted = {name: model for name in PARTS if (model := getattr(options, name))}
-    models = {*wanted.values(), *(each.row.partition(" ")[0] for each in records() if options.again)}
+    repeated = {tuple(each.row.split()[:2]) for each in records() if options.again}
+    models = {*wanted.values(), *(model for model, _ in repeated)}
     if models and not (_llamacpp.available() and all((FOLDER / f"{each}.gguf").exists() for each in models)):
         _common.lacks("llama.cpp or the instruct models are not installed: run shells/setup.sh --instruct")
-    if needed := next(filter(None, (lacking(each) for each in ("trained", "preferred") if wanted.get(each))), ""):
+    if needed := next(filter(None, map(lacking, {*wanted, *(name for _, name in repeated)})), ""):
         _common.lacks(needed)
     for name, model in wanted.items():
         headroom(model, options.parallel, options.threads, options.tasks, name)

@@ -48,6 +48,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
         env = {**os.environ, "TMPDIR": str(tmp_path / "temporary"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
 
         def ignore() -> None:
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # else the command ignores it if the tests run in the background
             for number in ignored:
                 signal.signal(number, signal.SIG_IGN)
 

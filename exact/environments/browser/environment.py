@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -137,7 +138,7 @@ class BrowserEnvironment:
         if actions.is_final(action):
             self._terminated = True
             return Transition(observation=None, terminated=True, effects=self._take_late())
-        before, here, began = episode.interaction.seen, tabs.present.page.url, time.time()
+        before, here, began = episode.interaction.seen, tabs.present.url, time.time()
         presumption = self._presume(action, before)
         if presumption and (stopped := self._not_carried_out(presumption)):
             return Transition(observation=before, effects=(*self._take_late(), stopped))
@@ -399,7 +400,7 @@ class BrowserEnvironment:
         try:
             async with self._call("evaluate"):
                 with tabs.timeouts.unlimited(), judging(documents):
-                    score = await evaluate_on(tabs, self._evaluator(self.page, judged))
+                    score = await evaluate_on(tabs, partial(self._evaluator, self.page, judged))
             for frame in (tab.main_frame for tab in tabs.window.tabs):  # a click of the evaluator may have led to such a document
                 if (url := gate.partial.get(frame, "")) != before.get(frame, ""):
                     raise documents.still_loading(url)

@@ -345,10 +345,10 @@ class BrowserEpisode:
             await self._forget_login_pages()
         await self._open(task.start)
         tabs = self.tabs
-        if not tabs.dialogs.is_asked and await self._authenticator.renew_at_start(self._session, tabs.present.page.url):
+        if not tabs.dialogs.is_asked and await self._authenticator.renew_at_start(self._session, tabs.present.url):
             await self._forget_login_pages()
             await self._open(task.start)
-            if await self._authenticator.renew_at_start(self._session, url := tabs.present.page.url):
+            if await self._authenticator.renew_at_start(self._session, url := tabs.present.url):
                 raise EnvironmentFailure(f"nobody is logged in at {url} after the log-in script: check browser.login")
 
     async def _forget_login_pages(self) -> None:

@@ -8,7 +8,7 @@ Evaluating an episode on its pages, which cannot keep the evaluator waiting with
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -26,6 +26,7 @@ from exact.environments.browser.observer import Observer
 from exact.environments.browser.page.cdp import TOO_LARGE, PageTooLarge, script, script_call
 from exact.environments.browser.page.clipboard import Clipboard
 from exact.environments.browser.page.ids import NodeLocation
+from exact.environments.browser.page.settle import heard
 from exact.environments.browser.page.tab import Tab
 from exact.environments.browser.secrets import SecretMasking
 from exact.environments.browser.tabs import Tabs
@@ -250,7 +251,7 @@ class Interaction:
                 if not (tab.is_navigation_error(error) or await tabs.window.recovers_from(tab, error)):
                     raise
                 if REST_CLOCK.time() > last:
-                    why = f"{tab.page.url} is replaced by another page all the time, so it cannot be observed"
+                    why = f"{tab.url} is replaced by another page all the time, so it cannot be observed"
                     raise EnvironmentFailure(why) from error
             else:
                 if not expected or observation.fingerprint == expected:
@@ -334,14 +335,20 @@ _END = 5.0
 """Seconds that an evaluator has to end once it is cancelled."""
 
 
-async def evaluate_on(tabs: Tabs, evaluation: Awaitable[T]) -> T:
+async def evaluate_on(tabs: Tabs, evaluate: Callable[[], Awaitable[T]]) -> T:
     """Return the result of an evaluator that works on the tabs of an environment, or on others that it opens beside them.
 
-    Dialogs are answered meanwhile: a page that asks before it is left is left, and nothing is confirmed on behalf of the agent. Raises
-    EnvironmentFailure if a page does not answer, or if the evaluator does not end.
+    It begins when Playwright knows the present documents, whose addresses it may compare. Dialogs are answered meanwhile: a page that asks
+    before it is left is left, and nothing is confirmed on behalf of the agent. Raises EnvironmentFailure if a page does not answer, or if
+    the evaluator does not end.
     """
+
+    async def begun() -> T:
+        await asyncio.gather(*(heard(tab) for tab in tabs.window.tabs))
+        return await evaluate()
+
     loop = asyncio.get_running_loop()
-    work, end, watches = asyncio.ensure_future(evaluation), loop.time() + EVALUATION_SECONDS, dict[Tab, _Watch]()
+    work, end, watches = asyncio.ensure_future(begun()), loop.time() + EVALUATION_SECONDS, dict[Tab, _Watch]()
     try:
         with tabs.dialogs.leaving():
             await tabs.dialogs.answer_open()
@@ -373,7 +380,7 @@ class _Watch:
             self._asked = now
             self._look = asyncio.ensure_future(self._ask())
         elif now - self._asked > limit:
-            raise EnvironmentFailure(f"evaluate: the page {self._tab.page.url} did not answer for {limit:g} s")
+            raise EnvironmentFailure(f"evaluate: the page {self._tab.url} did not answer for {limit:g} s")
 
     def end(self) -> None:
         """Ask no more."""

@@ -196,7 +196,7 @@ class Authenticator:
         await session.context.clear_cookies()
         await _restore(session, await asyncio.to_thread(read_state, Path(session.config.state)))
         await session.open(session.home)
-        if _is_refused(session, session.tab().page.url) or not await _proves(session, session.seconds):
+        if _is_refused(session, session.tab().url) or not await _proves(session, session.seconds):
             raise EnvironmentFailure(f"the log-in expired during the task, at {url}: {_way_out(session.config)}")
 
     async def _learn(self, session: LoginSession) -> None:
@@ -208,7 +208,7 @@ class Authenticator:
     async def _log_in_anew(self, session: LoginSession) -> None:
         """Run the log-in script without the remains of an expired log-in."""
         await session.context.clear_cookies()
-        if origin(session.tab().page.url) in session.gate.rules.own:
+        if origin(session.tab().url) in session.gate.rules.own:
             await session.tab().evaluate("localStorage.clear(); sessionStorage.clear()")
         await self._run_script(session)
 
@@ -218,7 +218,7 @@ class Authenticator:
             await session.open(urljoin(session.home, session.config.url))
             seen = await session.observe()
             for number, text in enumerate(session.config.script, 1):
-                session.gate.begin_login_action(session.tab().page.url)
+                session.gate.begin_login_action(session.tab().url)
                 try:
                     await session.do(session.actions.parse(resolve_names(text, seen.elements)))
                 except ActionError as error:
@@ -284,7 +284,7 @@ async def _current_state(session: LoginSession) -> State:
     """Return the cookies of the context, and the storage of the present page."""
     tab = session.tab()
     state: State = {"cookies": list(await session.context.cookies()), "origins": []}
-    if here := origin(tab.page.url):
+    if here := origin(tab.url):
         entries = await tab.evaluate("Object.entries(localStorage)")
         state["origins"].append({"origin": here, "localStorage": [{"name": name, "value": value} for name, value in entries]})
     return state

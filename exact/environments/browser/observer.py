@@ -282,12 +282,12 @@ class Observer:
             shot = await tab.screenshot()
             return await asyncio.to_thread(covered, shot, secret, config.width) if secret else shot
 
-        look = Look(tab.page.url, config.scale, restless, None if config.clock else again)
+        look = Look(tab.url, config.scale, restless, None if config.clock else again)
         self.drawn = await look_at(self.drawn, text, screenshot, look, self._pictures)
         return self.drawn.fingerprint, watched
 
     def _other_urls(self) -> tuple[str, ...]:
-        return tuple(self._secrets.mask(other.page.url) for other in self._window.others)
+        return tuple(self._secrets.mask(other.url) for other in self._window.others)
 
     def _files(self, downloads: Downloads) -> tuple[str, ...]:
         return tuple(self._secrets.mask(each) for each in downloads.completed)

@@ -167,7 +167,7 @@ class Tabs:
         Return a note about a page that stays blank; empty if it shows something, or is empty on purpose. A paused clock runs meanwhile.
         """
         now = self.clock.now if self.clock else 0
-        while not self.dialogs.is_asked and self.present.page.url != "about:blank":
+        while not self.dialogs.is_asked and self.present.url != "about:blank":
             self.timeouts.renew()
             found = await self.dialogs.race(content_of(self.present))
             if found is None or found.shows:

@@ -186,7 +186,7 @@ class PracticeEnvironment(BrowserEnvironment):
     async def _again(self, task: Task, start: Observation) -> Observation | None:
         """Return the start of the task in the loaded page. None if it looks different, or the page was left."""
         tabs = self.episode.tabs
-        if len(tabs.window.tabs) != 1 or tabs.dialogs.is_asked or not tabs.present.page.url.startswith(task.start):
+        if len(tabs.window.tabs) != 1 or tabs.dialogs.is_asked or not tabs.present.url.startswith(task.start):
             return None
         self._terminated = True
         async with self._call("begin again"):

@@ -208,6 +208,24 @@ async def test_an_evaluator_waits_until_a_document_is_whole(
         assert (await env.evaluate(OUTCOME)).success
 
 
+async def test_an_evaluator_reads_the_address_that_the_page_has(visit: Visit) -> None:
+    """Playwright hears of a document on a connection of its own, which a busy machine may serve later."""
+
+    async def at_home(page: Page) -> bool:
+        return page.url.startswith("http")
+
+    async with asyncio.timeout(30), visit("", config=BRIEF, evaluator=judged(at_home)) as (env, _):
+        page, frame = env.page._impl_obj, env.page.main_frame._impl_obj  # type: ignore[attr-defined]
+        told, frame._url = frame._url, "about:blank"
+
+        def hear() -> None:
+            frame._url = told
+            page.emit("framenavigated", frame)
+
+        asyncio.get_running_loop().call_later(0.3, hear)
+        assert (await env.evaluate(OUTCOME)).success
+
+
 async def test_a_page_that_the_agent_left_while_it_was_loading_is_not_judged(visit: Visit, halves: threading.Event) -> None:
     async def last(page: Page) -> bool:
         return await page.locator("#second").count() == 1

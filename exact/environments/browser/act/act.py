@@ -212,8 +212,8 @@ def navigation_error(url: str, error: str, *, is_own: bool) -> PartialAction | E
 
 async def _base(context: ActionContext) -> str:
     """Return the address from which relative ones start: on an error page and in an empty tab, that of the last requested page."""
-    if origin(context.tab.page.url):
-        return context.tab.page.url
+    if origin(context.tab.url):
+        return context.tab.url
     history = await context.tab.cdp.send("Page.getNavigationHistory")
     urls = [entry["url"] for entry in history["entries"][: history["currentIndex"] + 1]]
     return next((url for url in reversed(urls) if origin(url)), "")

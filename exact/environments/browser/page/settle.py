@@ -35,6 +35,8 @@ AGAIN_AND_AGAIN = 3
 """Documents that a page has had in one wait if it replaces itself without end. Redirects by script are fewer."""
 _CANVASES = 4
 """Canvases of a page of which it is asked whether they are painted."""
+_HEARD = 2.0
+"""Seconds within which Playwright hears of a document, unless it never does."""
 _NEXT = 1.0
 """Seconds within which such a page requests its next document."""
 
@@ -107,6 +109,27 @@ async def quiet(tab: Tab, patience: Patience) -> bool:
         if not (read := traffic.unfinished_reads([url for each in found for url in each.unread])):
             return any(each.restless for each in found)
         await traffic.any_ended(read)
+
+
+async def heard(tab: Tab) -> None:
+    """Wait until Playwright's page has the address that the browser told: it hears of a document later than we do, on its own connection.
+
+    It may never hear of it, such as of one that was replaced meanwhile: the wait ends after `_HEARD` seconds.
+    """
+    told = asyncio.Event()
+
+    def tell(_: object) -> None:
+        told.set()
+
+    tab.page.on("framenavigated", tell)
+    try:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_HEARD * REST_CLOCK.slowness):
+                while tab.page.url != tab.url:
+                    await told.wait()
+                    told.clear()
+    finally:
+        tab.page.remove_listener("framenavigated", tell)
 
 
 async def give_up(tab: Tab, seconds: float, documents: int) -> None:

@@ -89,6 +89,8 @@ class Tab:
         self.page, self.cdp, self.index = page, cdp, index
         self.traffic = Traffic(cdp, background)
         self.accessible = AccessibleTree(self)
+        self.url = ""
+        """Address of the page, as the browser tells it. Playwright's `page.url` may still be that of the document before: see `heard`."""
         self.frames: dict[str, str] = {}
         """The parent of each frame by the frame's CDP id; empty for the main frame."""
         self._gone: OrderedDict[str, None] = OrderedDict()
@@ -138,6 +140,7 @@ class Tab:
         self.cdp.on("Page.frameAttached", self._frame_attached)
         self.cdp.on("Page.frameDetached", self._frame_detached)
         self.cdp.on("Page.frameNavigated", self._frame_navigated)
+        self.cdp.on("Page.navigatedWithinDocument", self._navigated_within)
         self.cdp.on("Network.requestWillBeSent", self._request_sent)
         self.cdp.on("Network.loadingFailed", self._navigation_answered)
         self.cdp.on("Page.downloadWillBegin", self._navigation_answered)
@@ -154,6 +157,7 @@ class Tab:
         )
         found, tree = answers[0]["targetInfo"], answers[1]
         self._add_frames(tree["frameTree"])
+        self.url = _address(tree["frameTree"]["frame"])
         self.traffic.main_frame = self.main_frame
         self.target = TargetIds(found["targetId"], found.get("browserContextId", ""))
         return self.target
@@ -343,10 +347,15 @@ class Tab:
         self._execution_contexts.pop(frame["id"], None)
         self._origins.add(frame.get("securityOrigin", ""))
         if "parentId" not in frame:  # the frames inside are gone too, and the browser sends no events for them
+            self.url = _address(frame)
             self._navigation_answered(event)
             for each in self.frames.keys() - {frame["id"]}:
                 self._forget(each)
             self.frames = {frame["id"]: ""}
+
+    def _navigated_within(self, event: dict[str, Any]) -> None:
+        if event["frameId"] == self.main_frame:
+            self.url = event["url"]
 
     def _request_sent(self, event: dict[str, Any]) -> None:
         """Start the timeout of a navigation of the main frame, once for all its redirects."""
@@ -376,6 +385,10 @@ class Tab:
         self.frames[tree["frame"]["id"]] = tree["frame"].get("parentId", "")
         for child in tree.get("childFrames", ()):
             self._add_frames(child)
+
+
+def _address(frame: Mapping[str, Any]) -> str:
+    return f"{frame['url']}{frame.get('urlFragment', '')}"
 
 
 def _value(answer: dict[str, Any], source: str) -> Any:

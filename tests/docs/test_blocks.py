@@ -84,6 +84,24 @@ def test_a_configuration_has_known_keys(block: Block) -> None:
         parse(data)
 
 
+def settings() -> list[tuple[str, str, str]]:
+    """Return the page, key and value of each setting in running text: `search.commit: plan`."""
+    sections = "|".join(field.name for field in msgspec.structs.fields(Config))
+    found = []
+    for page in PAGES:
+        text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.S | re.M)
+        found += [(page.name, *each) for each in re.findall(rf"`((?:{sections})(?:\.[a-z_]+)+): ([^`\n]+)`", text)]
+    return found
+
+
+@pytest.mark.parametrize(("page", "key", "value"), settings())
+def test_a_value_that_a_page_sets_is_one_of_its_key(page: str, key: str, value: str) -> None:
+    data = yaml.safe_load(value)
+    for name in reversed(key.split(".")):
+        data = {name: data}
+    parse(data, announce=False)
+
+
 @pytest.mark.parametrize(("place", "words"), commands(), ids=lambda each: each if isinstance(each, str) else " ".join(each)[:60])
 def test_a_command_and_its_options_exist(place: str, words: list[str]) -> None:
     name, *arguments = words
@@ -98,4 +116,4 @@ def test_a_command_and_its_options_exist(place: str, words: list[str]) -> None:
 
 
 def test_there_are_blocks_of_each_kind() -> None:
-    assert len(blocks("python")) >= 10 and len(blocks("yaml")) >= 8 and len(commands()) >= 10
+    assert len(blocks("python")) >= 10 and len(blocks("yaml")) >= 8 and len(commands()) >= 10 and len(settings()) >= 50

@@ -84,9 +84,20 @@ class Noise:
         return f"machine: {verdict} (noise {self.factor:.2f} over {len(self.seconds)} probes, limit {NOISY})"
 
 
+def _terminate(*_: object) -> None:
+    """End as after Ctrl-C, without a traceback."""
+    sys.excepthook = lambda *_: None
+    signal.raise_signal(signal.SIGINT)
+
+
 def parser(description: str) -> argparse.ArgumentParser:
-    """Return a parser with the options of every benchmark. A benchmark that is terminated later cleans up as after Ctrl-C."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    """Return a parser with the options of every benchmark. A benchmark that is terminated later ends as after Ctrl-C.
+
+    Python itself answers SIGINT then, though a shell that starts a job in the background has it ignored. An exit in a handler of SIGTERM
+    would end an event loop, and all of its tasks at once, in the midst of an attempt, which then waits for a browser that nothing reads.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, _terminate)
     options = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--quick", action="store_true", help="fewer rounds, under a minute")
     options.add_argument("--json", type=Path, metavar="FILE", help="write the full result there")

@@ -16,19 +16,31 @@ HOLD = """
 import asyncio, _common
 from exact.machine import scratch
 
+async def answers(asked):
+    while True:
+        (await asked.get()).set_result(None)
+
 async def main():
-    _common.parser("").parse_args([])
+    asked = asyncio.Queue()
+    server = asyncio.create_task(answers(asked))
     with scratch("bench"):
         print("up", flush=True)
-        await asyncio.sleep(60)
+        try:
+            await asyncio.sleep(60)
+        finally:
+            await asked.put(closed := asyncio.get_running_loop().create_future())
+            await closed
 
+_common.parser("").parse_args([])
 asyncio.run(main())
 """
+"""A bench that closes something by asking another task, as an attempt closes its browser."""
 
 
-def test_a_benchmark_that_is_terminated_leaves_no_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("background", [False, True])
+def test_a_benchmark_that_is_terminated_ends_in_order_and_leaves_no_file(background: bool, tmp_path: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-c", HOLD],
+        [*(("env", "--ignore-signal=INT") if background else ()), sys.executable, "-c", HOLD],
         env={**os.environ, "PYTHONPATH": str(BENCH), "TMPDIR": str(tmp_path)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -36,8 +48,8 @@ def test_a_benchmark_that_is_terminated_leaves_no_file(tmp_path: Path) -> None:
     assert process.stdout is not None
     assert process.stdout.readline() == b"up\n"
     process.terminate()
-    assert process.communicate()[1] == b""
-    assert process.returncode == 128 + signal.SIGTERM
+    assert process.communicate(timeout=30)[1] == b""
+    assert process.returncode == -signal.SIGINT
     assert list(tmp_path.iterdir()) == []
 
 

@@ -67,6 +67,13 @@ def find_interpreter() -> Path:
     raise EnvironmentFailure(f"{sys.executable} cannot be executed by this user, and there is no /usr/bin/python3: install python3")
 
 
+def interpreter_files(python: Path) -> tuple[Path, ...]:
+    """Return what an interpreter needs for the standard library alone, and no more of its prefix, which may be a home or a project."""
+    prefixes = dict.fromkeys((python.parents[1], Path(sys.base_prefix).resolve()))
+    found = (prefix / name for prefix in prefixes for name in ("pyvenv.cfg", "lib", "lib64"))
+    return (python, *(each for each in found if each.exists()))
+
+
 def inherited_variables(ours: dict[str, str]) -> dict[str, str]:
     """Return the environment variables that every guest has. `ours`: the environment of this process."""
     found = {name: ours[name] for name in _INHERITED if name in ours}
@@ -81,6 +88,17 @@ def guest_variables(guest: GuestSpec, ours: dict[str, str]) -> list[str]:
 def is_masked(path: Path) -> bool:
     """Return whether a path lies in a masked folder, or is one."""
     return _inside(str(path), masked_folders())
+
+
+def is_hidden(path: Path) -> bool:
+    """Return whether guests see a path empty, or another file in its place, unless their specification names it."""
+    return is_masked(path) or _inside(str(path), (*private_files(), *made_files()))
+
+
+def holds_home(folder: Path) -> bool:
+    """Return whether a folder is or holds a home directory or a folder of temporary files."""
+    folder = folder.resolve()
+    return folder.parent == Path("/home") or any(Path(masked).is_relative_to(folder) for masked in masked_folders())
 
 
 def oci_configuration(guest: GuestSpec, ours: dict[str, str]) -> dict[str, Any]:
@@ -101,9 +119,14 @@ def oci_configuration(guest: GuestSpec, ours: dict[str, str]) -> dict[str, Any]:
             "rlimits": [{"type": "RLIMIT_NPROC", "soft": guest.processes, "hard": guest.processes}],
             "capabilities": dict.fromkeys(("bounding", "effective", "inheritable", "permitted"), names) if names else {},
         },
-        "mounts": [*_kernel_mounts(""), *_file_mounts(guest), *_application_mounts(guest)],
+        "mounts": _distinct([*_kernel_mounts(""), *_file_mounts(guest), *_application_mounts(guest)]),
         "linux": {"namespaces": [{"type": kind} for kind in ("pid", "network", "ipc", "uts", "mount")]},
     }
+
+
+def _distinct(mounts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the last mount of each destination: the sandbox does not promise which of two it shows."""
+    return list({each["destination"]: each for each in mounts}.values())
 
 
 def make_mount_points(guest: GuestSpec) -> None:
@@ -125,11 +148,15 @@ def _kernel_mounts(root: str) -> list[dict[str, Any]]:
 
 
 def _file_mounts(guest: GuestSpec) -> list[dict[str, Any]]:
-    """Return the mounts that hide host files, and those that show `reads` and `writable` in hidden folders."""
+    """Return the mounts that hide host files, and those that show `reads` and `writable` in hidden folders.
+
+    A private file in a folder of `reads` stays hidden: such a folder can be `/usr`, in which an interpreter is.
+    """
     if guest.root is not None:
         return _shown(guest)
+    reads, writable = list(map(str, guest.reads)), list(map(str, guest.writable))
     replaced = dict.fromkeys(private_files(), "") | made_files()
-    private = {place: source for place, source in replaced.items() if not _inside(place, map(str, (*guest.reads, *guest.writable)))}
+    private = {place: source for place, source in replaced.items() if place not in reads and not _inside(place, writable)}
     hidden = [place for place in (*home_folders(), *other_folders()) if not (guest.beside and place == SECOND_ROOT)]
     return [
         _mount("/run", "tmpfs"),

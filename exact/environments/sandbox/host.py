@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import stat
@@ -12,7 +11,9 @@ _MASKED = ("/tmp", "/run", "/dev/shm", "/var/tmp")
 _KEPT = ("bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "etc", "proc", "sys", "dev", "nix", "gnu", "run", "tmp")
 """Folders at the top that guests see, and those that they get anew."""
 _SEARCHED = ("/etc", "/usr/local")
-"""Folders that guests see, which are searched for files that only root may read."""
+"""Folders that guests see, which are searched for files that others may not read."""
+_CODE = ("site-packages", "dist-packages")
+"""Folders of code, which are not searched: packages that were installed with a strict mask are programs too."""
 _SETTINGS = (
     "/etc/environment", "/etc/environment.d", "/etc/pip.conf", "/etc/npmrc", "/etc/gitconfig", "/etc/wgetrc", "/etc/curlrc", "/etc/netrc",
     "/etc/fstab", "/etc/apt", "/etc/ssh", "/etc/docker", "/etc/containers", "/etc/kubernetes", "/etc/rancher", "/etc/wireguard",
@@ -21,6 +22,9 @@ _SETTINGS = (
     "/etc/passwd-", "/etc/group-", "/etc/subuid", "/etc/subgid", "/etc/sudoers.d", "/etc/motd", "/etc/update-motd.d", "/etc/exports",
     "/etc/hosts.allow", "/etc/hosts.deny", "/etc/machine-id", "/etc/resolv.conf", "/etc/systemd", "/etc/aliases", "/etc/mailname",
     "/etc/cups", "/etc/samba", "/etc/postfix", "/etc/exim4", "/usr/src", "/usr/local/src", "/usr/local/etc", "/usr/local/games",
+    "/etc/subuid-", "/etc/subgid-", "/etc/profile.d", "/etc/network", "/etc/netplan", "/etc/yum.repos.d", "/etc/nix", "/etc/uv",
+    "/etc/conda", "/etc/maven/settings.xml", "/etc/odbc.ini", "/etc/boto.cfg", "/etc/xdg/pip", "/usr/etc", "/usr/pip.conf",
+    "/usr/local/pip.conf", "/usr/local/bundle/config", "/usr/local/cargo/credentials", "/usr/local/cargo/credentials.toml",
 )  # fmt: skip
 """Settings that every user of the host may read, and that hold credentials of programs or describe the host's administration."""
 
@@ -54,42 +58,56 @@ def other_folders() -> tuple[str, ...]:
 def private_files() -> tuple[str, ...]:
     """Return the files and folders that guests see empty, in folders that they see. Links are left out.
 
-    They are files that other users of the host cannot read, such as `/etc/shadow`; settings with credentials; and files at the top and in
-    `/var`.
+    They are files that this user may read and others may not, such as `/etc/shadow`; settings with credentials, and files that these link
+    to; and files at the top and in `/var`.
     """
-    settings = [place for place in _SETTINGS if Path(place).exists() and not Path(place).is_symlink()]
+    settings = [str(path) for path in map(_real, _SETTINGS) if path]
     loose = [f"{folder.rstrip('/')}/{name}" for folder in ("/", "/var") for name in _files_in(folder)]
     found, waiting = [*settings, *loose], list(_SEARCHED)
-    if os.geteuid() != 0:
-        waiting = []  # this user cannot read them either
     while waiting:
-        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
-            for entry in entries:
-                if entry.is_symlink():
-                    continue
-                if entry.path in settings:
-                    continue
-                if not entry.stat(follow_symlinks=False).st_mode & stat.S_IROTH:
-                    found.append(entry.path)
-                elif entry.is_dir(follow_symlinks=False):
-                    waiting.append(entry.path)
+        for entry in _entries(waiting.pop()):
+            if entry.path in settings or entry.is_symlink():
+                continue
+            if _is_private(entry):
+                found.append(entry.path)
+            elif entry.is_dir(follow_symlinks=False) and entry.name not in _CODE:
+                waiting.append(entry.path)
     return tuple(sorted(found))
 
 
-def _files_in(folder: str) -> list[str]:
+def _real(place: str) -> Path | None:
+    """Return the file or folder of a setting, or the file that it links to, unless there is none that a guest would see."""
+    path = Path(place)
+    if not path.is_symlink():
+        return path if path.exists() else None
+    target = path.resolve()
+    return target if target.is_file() and target.parts[1] in ("etc", "usr", "nix", "gnu") and str(target) not in made_files() else None
+
+
+def _is_private(entry: os.DirEntry[str]) -> bool:
+    """Return whether this user may read a file or folder, and others may not, or nobody can tell."""
+    try:
+        return not entry.stat(follow_symlinks=False).st_mode & stat.S_IROTH and os.access(entry.path, os.R_OK)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
-            return [each.name for each in entries if each.is_file(follow_symlinks=False)]
+            return list(entries)
     except OSError:
         return []
+
+
+def _files_in(folder: str) -> list[str]:
+    return [each.name for each in _entries(folder) if each.is_file(follow_symlinks=False)]
 
 
 def _folders_in(folder: str) -> list[str]:
-    try:
-        with os.scandir(folder) as entries:
-            return sorted(each.name for each in entries if each.is_dir(follow_symlinks=False))
-    except OSError:
-        return []
+    return sorted(each.name for each in _entries(folder) if each.is_dir(follow_symlinks=False))
 
 
 def masked_folders() -> tuple[str, ...]:

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from exact.environments.sandbox.bundle import GuestSpec, find_interpreter
+from exact.environments.sandbox.bundle import GuestSpec, find_interpreter, interpreter_files
 from exact.environments.sandbox.runsc import Runsc
 from exact.environments.sandbox.sandbox import Sandbox
 from exact.environments.sandbox.sandboxes import open_sandboxes
@@ -49,7 +49,7 @@ async def probe_forking() -> ForkingProbe:
     python, clock = find_interpreter(), time.perf_counter
     async with open_sandboxes() as sandboxes, asyncio.timeout(_TIMEOUT):
         begun = clock()
-        original = await sandboxes.start(GuestSpec(args=(str(python), "-I", "-S", "-c", _COUNTER), reads=(python.parents[1],)))
+        original = await sandboxes.start(GuestSpec(args=(str(python), "-I", "-S", "-c", _COUNTER), reads=interpreter_files(python)))
         await _expect_count(original, 1)
         started = clock()
         image = await sandboxes.checkpoint(original)

@@ -9,11 +9,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from exact.environments.sandbox.bundle import inherited_variables
+from exact.environments.sandbox.bundle import holds_home, inherited_variables
 from exact.errors import EnvironmentFailure
 from exact.machine import Child
 
 _SCRIPT = "import sys; print(*[sys.executable, sys.prefix, sys.base_prefix, *sys.path], sep='\\n')"
+_INSTALLED = ("bin", "lib", "lib64", "libexec", "include", "share", "ssl", "etc/fonts", "pyvenv.cfg")
+"""What an installation has in its prefix, which may be a project or a home, with other files beside."""
 _TIMEOUT = 30.0
 _CHECKOUT = (".git", "pyproject.toml", "setup.py")
 """Names of which a checkout has one."""
@@ -46,15 +48,22 @@ async def inspect_python(python: Path, env: Mapping[str, str]) -> PythonInstalla
     if process.returncode:
         lines = errors.decode(errors="replace").strip().splitlines() or [f"status {process.returncode}"]
         raise EnvironmentFailure(f"{python} does not run: {lines[-1]}: name another interpreter")
-    executable, *folders = (Path(line) for line in output.decode().splitlines() if line)
+    executable, *places = (Path(line) for line in output.decode().splitlines() if line)
     executable = executable.parent.resolve() / executable.name  # a link to a virtual environment is not in the sandbox, its target is
-    found = [part for folder in folders if folder.exists() and folder != Path("/") for part in _shown(folder)]
+    prefixes, imported = places[:2], places[2:]
+    found = [prefix / name for prefix in prefixes for name in _INSTALLED if prefix != Path("/") and (prefix / name).exists()]
+    found += [part for folder in imported if folder.exists() and folder != Path("/") for part in _shown(folder)]
     return PythonInstallation(executable, tuple(dict.fromkeys(found)))
 
 
 def _shown(folder: Path) -> Iterator[Path]:
-    """Yield the visible parts of a folder to import from: of a checkout all but hidden files, which hold its history and keys."""
-    if any((folder / name).exists() for name in _CHECKOUT):
+    """Yield the visible parts of a folder to import from.
+
+    Of a checkout these are all but hidden files, which hold its history and keys; of a home directory, its modules and packages.
+    """
+    if holds_home(folder):
+        yield from (each for each in sorted(folder.iterdir()) if each.suffix in (".py", ".so") or (each / "__init__.py").is_file())
+    elif any((folder / name).exists() for name in _CHECKOUT):
         yield from (each for each in sorted(folder.iterdir()) if not each.name.startswith("."))
     else:
         yield folder

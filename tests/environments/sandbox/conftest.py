@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from exact.environments.sandbox.bundle import GuestSpec, find_interpreter
+from exact.environments.sandbox.bundle import GuestSpec, find_interpreter, interpreter_files
 from exact.environments.sandbox.runsc import find_runsc
 from exact.environments.sandbox.sandbox import Sandbox
 from exact.environments.sandbox.sandboxes import Sandboxes, open_sandboxes
@@ -38,7 +38,7 @@ def runsc() -> str:
 def counter() -> GuestSpec:
     """Start a guest that evaluates each line it reads, and keeps all lines in `seen`."""
     python = find_interpreter()
-    return GuestSpec(args=(str(python), "-I", "-S", "-c", COUNTER), reads=(python.parents[1],))
+    return GuestSpec(args=(str(python), "-I", "-S", "-c", COUNTER), reads=interpreter_files(python))
 
 
 @pytest.fixture

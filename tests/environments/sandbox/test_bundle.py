@@ -4,9 +4,12 @@ from typing import Any
 
 import pytest
 
+from exact.config import Mount
 from exact.environments.sandbox import bundle
-from exact.environments.sandbox.bundle import GuestSpec, oci_configuration
+from exact.environments.sandbox.bundle import GuestSpec, interpreter_files, oci_configuration
 from exact.environments.sandbox.host import home_folders
+
+ACCOUNTS = Mount(source=str(Path(__file__).resolve()), target="/etc/passwd")
 
 
 def mounts(guest: GuestSpec) -> dict[str, dict[str, Any]]:
@@ -65,6 +68,30 @@ def test_data_of_the_host_and_private_settings_are_masked_unless_they_are_read(m
     assert "/etc/shells" not in mounts(GuestSpec(args=("true",), reads=(Path("/etc/shells"),)))
     assert "/etc/passwd" in found and "/etc/passwd" not in mounts(GuestSpec(args=("true",), reads=(Path("/etc/passwd"),)))
     assert bundle.is_masked(Path("/opt/shop/data")) and not bundle.is_masked(Path("/usr/bin/python3"))
+
+
+@pytest.mark.parametrize("needed", ["/usr", "/usr/local", "/"])
+def test_private_files_stay_hidden_in_a_folder_that_an_interpreter_is_in(needed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundle, "private_files", lambda: ("/usr/local/etc", "/usr/local/x.key", "/etc/shadow"))
+    assert set(bundle.private_files()) <= mounts(GuestSpec(args=("true",), reads=(Path(needed),))).keys()
+    assert "/usr/local/x.key" not in mounts(GuestSpec(args=("true",), writable=(Path("/usr/local"),))), "a person named it"
+
+
+@pytest.mark.parametrize("guest", [GuestSpec(args=("true",), reads=(Path.home(),)), GuestSpec(args=("true",), mounts=(ACCOUNTS,))])
+def test_no_path_has_two_mounts_of_which_the_sandbox_would_choose_one(guest: GuestSpec) -> None:
+    found = oci_configuration(guest, {})["mounts"]
+    assert len({each["destination"] for each in found}) == len(found)
+    assert not guest.mounts or found[-1]["source"] == ACCOUNTS.source
+
+
+@pytest.mark.parametrize("prefix", [".", ".local", "tools/venv"])
+def test_of_an_interpreter_a_guest_sees_its_libraries_and_nothing_beside_them(prefix: str, tmp_path: Path) -> None:
+    python = tmp_path / prefix / "bin" / "python3"
+    for file in ("bin/python3", "lib/python3/os.py", "pyvenv.cfg", ".env", "pip.conf", "share/keyrings/login"):
+        (place := tmp_path / prefix / file).parent.mkdir(parents=True, exist_ok=True)
+        place.write_text("")
+    own = [path.relative_to(tmp_path / prefix).as_posix() for path in interpreter_files(python) if path.is_relative_to(tmp_path)]
+    assert own == ["bin/python3", "pyvenv.cfg", "lib"]
 
 
 def test_processes_are_limited() -> None:

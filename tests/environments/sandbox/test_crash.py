@@ -11,7 +11,7 @@ import pytest
 OWNER = '''
 import asyncio, sys
 from pathlib import Path
-from exact.environments.sandbox.bundle import GuestSpec, find_interpreter
+from exact.environments.sandbox.bundle import GuestSpec, find_interpreter, interpreter_files
 from exact.environments.sandbox.sandboxes import open_sandboxes
 
 DEAF = """
@@ -26,7 +26,7 @@ subprocess.run(["sleep", "600"])
 async def main():
     async with open_sandboxes(parent=Path(sys.argv[1])) as sandboxes:
         python = find_interpreter()
-        one = await sandboxes.start(GuestSpec(args=(str(python), "-I", "-S", "-c", DEAF), reads=(python.parents[1],)))
+        one = await sandboxes.start(GuestSpec(args=(str(python), "-I", "-S", "-c", DEAF), reads=interpreter_files(python)))
         await one.stdout.readline()
         image = await sandboxes.checkpoint(one)
         async with sandboxes.fork(image.id) as two:

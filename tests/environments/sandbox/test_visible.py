@@ -8,6 +8,7 @@ import pytest
 
 from exact.environments.browser.fork.store import hidden_links, visible_files
 from exact.environments.sandbox.service import Service
+from exact.errors import UsageError
 
 
 @pytest.fixture
@@ -72,3 +73,15 @@ def test_links_on_the_way_to_what_is_shown_are_made_in_the_sandbox_too(home: Pat
     (home / "shop" / "latest").symlink_to(home / "other")
     paths = (home / "now" / "app", home / "shop" / "latest", home / "shop" / "app", Path("/usr/bin"))
     assert hidden_links(paths) == {str(home / "now"): str(home / "shop"), str(home / "shop" / "latest"): str(home / "other")}
+
+
+def test_a_service_sees_a_private_file_or_one_of_another_account_that_it_names(home: Path) -> None:
+    assert visible_files(Service(command=("sh",), ready_url="http://127.0.0.1:9/", reads=("/etc/passwd", "/usr/share"))) == (
+        Path("/etc/passwd"),
+    )
+
+
+@pytest.mark.parametrize("folder", ["{home}", "/tmp", "/home", "/home/ann"])
+def test_a_service_that_would_show_a_whole_home_is_refused(home: Path, folder: str) -> None:
+    with pytest.raises(UsageError, match="move the site file"):
+        visible_files(Service(command=("sh",), ready_url="http://127.0.0.1:9/", folder=folder.format(home=home)))

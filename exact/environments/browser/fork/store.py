@@ -9,7 +9,6 @@ import asyncio
 import json
 import re
 import shutil
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -29,14 +28,14 @@ from exact.environments.browser.network.dial import Destinations, Dialler
 from exact.environments.browser.network.recording import Recording, recording_of
 from exact.environments.browser.page.setup import PageSetup
 from exact.environments.sandbox.application import SandboxApplication
-from exact.environments.sandbox.bundle import GuestSpec, find_interpreter, is_masked
+from exact.environments.sandbox.bundle import GuestSpec, find_interpreter, holds_home, interpreter_files, is_hidden, is_masked
 from exact.environments.sandbox.host import masked_folders
 from exact.environments.sandbox.sandbox import Sandbox
 from exact.environments.sandbox.sandboxes import Sandboxes
 from exact.environments.sandbox.service import Service
 from exact.environments.sites.site import Outside
 from exact.environments.sites.states import SiteClient, SiteStates
-from exact.errors import EnvironmentFailure
+from exact.errors import EnvironmentFailure, UsageError
 from exact.origins import host_name, split_url
 
 if TYPE_CHECKING:
@@ -224,7 +223,8 @@ class ForkStore:
             "browser": chromium_command(str(executable), self.config, self.setup.hosts, way_out),
             "proxy_port": _PROXY_PORT if self.outside else 0,
         }
-        reads = (Path(init_process.__file__), executable.parent, python.parents[1], Path(sys.prefix), Path(sys.base_prefix))
+        parts = executable if holds_home(executable.parent) else executable.parent
+        reads = (Path(init_process.__file__), parts, *interpreter_files(python))
         return GuestSpec(
             args=(str(python), "-I", "-S", init_process.__file__, json.dumps(spec)),
             env={"TZ": "UTC", "LANG": "C.UTF-8"},
@@ -256,15 +256,21 @@ def visible_files(service: Service, *, own_root: bool = False) -> tuple[Path, ..
     These are its working folder, its `reads`, its program, and the paths that its command and its variables name. A file is seen with the
     folder that it lies in, for files beside a database, unless that is a home directory or a hidden folder (`.ssh`).
 
-    `own_root`: the service has another root, in which it sees only its `reads`.
+    `own_root`: the service has another root, in which it sees only its `reads`. Raises UsageError if its working folder is or holds a home
+    directory, or a folder of temporary files.
     """
     folder = Path(service.folder)
     if own_root:
         return tuple(map(Path, service.reads))
+    if folder != Path("/") and holds_home(folder):
+        raise UsageError(
+            f"the service works in {folder}, which the sandbox would show whole, with files of a person or of other programs:"
+            " move the site file, or the service's `folder`, to a folder of its own"
+        )
     found = [folder, *map(Path, service.reads), *_program(service, folder)]
     for text in (*service.command[1:], *service.env.values()):
         found += [place for path in _named(text, folder) for place in _with_folder(path)]
-    return tuple(dict.fromkeys(path for path in found if path != Path("/") and is_masked(path.absolute())))
+    return tuple(dict.fromkeys(path for path in found if path != Path("/") and is_hidden(path.absolute())))
 
 
 def hidden_links(paths: Iterable[Path]) -> dict[str, str]:
@@ -292,17 +298,11 @@ def _named(text: str, folder: Path) -> Iterator[Path]:
 def _with_folder(path: Path) -> Iterable[Path]:
     """Return the paths shown for a named path: the folder itself, or the folder of a file, which may not exist yet."""
     if path.is_dir():
-        return () if _holds_home(path) else (path,)
+        return () if holds_home(path) else (path,)
     folder = path.parent
-    if folder.is_dir() and not _holds_home(folder) and not any(part.startswith(".") for part in folder.parts):
+    if folder.is_dir() and not holds_home(folder) and not any(part.startswith(".") for part in folder.parts):
         return (folder,)
     return (path,) if path.exists() else ()
-
-
-def _holds_home(folder: Path) -> bool:
-    """Return whether a folder is or holds a home directory or a folder of temporary files."""
-    folder = folder.resolve()
-    return folder.parent == Path("/home") or any(Path(masked).is_relative_to(folder) for masked in masked_folders())
 
 
 def _program(service: Service, folder: Path) -> Iterator[Path]:
@@ -315,7 +315,7 @@ def _program(service: Service, folder: Path) -> Iterator[Path]:
         yield path
         if path.parent.name == "shims" or (prefix / "pyvenv.cfg").is_file():
             yield prefix  # of a version manager, or of a virtual environment
-        elif path.parent.name == "bin" and not _holds_home(prefix):
+        elif path.parent.name == "bin" and not holds_home(prefix):
             yield from (each for each in (prefix / "lib", prefix / "lib64") if each.is_dir())
         if not path.is_symlink():
             return

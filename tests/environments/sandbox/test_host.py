@@ -133,3 +133,18 @@ async def test_no_kind_of_sandbox_sees_the_hosts_data_or_takes_its_processes_and
             "MemoryError",
         )
         assert "was killed" in await sandbox.why()
+
+
+@pytest.mark.parametrize(("place", "seen"), [("chromium", "chromium"), ("browser/chromium", "browser")])
+async def test_a_browser_that_lies_in_a_home_is_seen_without_the_rest_of_the_home(
+    sandboxes: Sandboxes, place: str, seen: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = (tmp_path / "person").resolve()
+    (own := home / place).parent.mkdir(parents=True)
+    own.write_bytes(b"\x7fELF")
+    own.chmod(0o755)
+    monkeypatch.setenv("EXACT_RUNSC", str(sandboxes.runsc.path))
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("EXACT_BROWSER", str(own))
+    async with guest_of("browser", tmp_path, monkeypatch) as guest:
+        assert [path for path in guest.reads if path.is_relative_to(home)] == [home / seen]

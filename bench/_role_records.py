@@ -147,6 +147,7 @@ def settings(role: str, base_url: str) -> Config:
     return parse(
         {
             "models": {"policy": served | {"temperature": 0.3, "max_tokens": 200, "timeout": 1200.0}},
+            "view": {"observation_tokens": 1500},
             "policy": {"kind": "llm", "samples": 1, "thoughts": False} | POLICIES.get(role, {}),
             "value": value,
             "reflection": {"kind": "llm"},

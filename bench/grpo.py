@@ -83,7 +83,7 @@ def main() -> None:
     if not given.python.exists():
         lacks("no torch and TRL: shells/setup.sh --train")
     if given.quick:
-        given.steps, given.episodes = 2, 4
+        given.steps, given.episodes = 1, 2
     noise = Noise()
     noise.probe()
     with tempfile.TemporaryDirectory() as name:

@@ -61,8 +61,8 @@ from exact.environments.browser.act.grammar import BROWSER_ACTIONS
 from exact.evaluation.statistics import Estimate, bootstrap
 
 RESULT = _common.ROOT / "bench" / "results" / "roles.json"
-SLOTS = 8
-"""Slots of the server: the beginnings of as many roles' prompts stay in its cache."""
+SLOTS, PARALLEL = 8, 4
+"""Slots of the server: the beginnings of as many roles' prompts stay in its cache. Roles that are asked at a time."""
 PROMPTS: tuple[Prompts, ...] = ("v0.1", "now")
 READ = {"1.5b": 0.98, "0.5b": 0.9}
 """Goals of `parse_first`."""
@@ -72,15 +72,23 @@ Found = Mapping[tuple[Prompts, str], Sequence[Came]]
 
 
 def record(name: str, roles: Sequence[str], half: Half, prompts: Sequence[Prompts], count: int, threads: int, minutes: float) -> None:
-    """Ask a model in each role what is not recorded yet, state by state, for so many minutes. Answers are kept after each state."""
+    """Ask a model in each role what is not recorded yet, state by state, for so many minutes. Answers are kept after each role."""
     ends, done = time.monotonic() + 60 * minutes, set(by_question(records()))
     states = [(index, state) for index, state in spread(recorded()) if state.half == half][:count]
+
+    async def asked(about: Asked, state: State, base_url: str, at_once: asyncio.Semaphore) -> None:
+        async with at_once:
+            if about.of not in done and time.monotonic() < ends:
+                keep(await answered(about, state, base_url))
+
+    async def all_roles(index: int, state: State, base_url: str) -> None:
+        at_once = asyncio.Semaphore(PARALLEL)
+        wanted = [Asked(prompts=used, model=name, role=role, state=index, part="") for used in prompts for role in roles]
+        await asyncio.gather(*(asked(about, state, base_url, at_once) for about in wanted))
+
     with _llamacpp.serving(slots=SLOTS, context=4096, threads=threads, weights=FOLDER / f"{name}.gguf") as server:
         for index, state in states:
-            asked = [Asked(prompts=used, model=name, role=role, state=index, part="") for used in prompts for role in roles]
-            for about in asked:
-                if about.of not in done and time.monotonic() < ends:
-                    keep(asyncio.run(answered(about, state, server.base_url)))
+            asyncio.run(all_roles(index, state, server.base_url))
             print(f"state {index}: {len(records())} answers", file=sys.stderr, flush=True)
 
 

@@ -9,7 +9,6 @@ from exact.agents.policy.conversation import said
 from exact.environments.backtracking import RESTART, STEP_BACK
 from exact.environments.base import reported_info
 from exact.errors import JournalError
-from exact.learning.attempts import JournaledAttempt
 from exact.learning.states import StateTexts
 from exact.models.base import Message, Text
 from exact.runs.attempt.observations import ancestry
@@ -48,6 +47,8 @@ class _Move(NamedTuple):
     to: Node
     edge: int = -1
     note: str = ""
+    reason: str = ""
+    """Why the explorer goes back."""
 
 
 def imitation(texts: StateTexts) -> Conversation:
@@ -76,12 +77,13 @@ def exploratory(texts: StateTexts) -> Conversation:
     the next step. Simulated steps that ended the episode are left out, except the last one: an explorer without a search ends there. Raises
     JournalError if a part of it is missing.
     """
-    moves = list(_walk(texts.attempt))
+    moves = list(_walk(texts))
     return _spoken(texts, moves, [True] * len(moves), explores=True)
 
 
-def _walk(attempt: JournaledAttempt) -> Iterator[_Move]:
+def _walk(texts: StateTexts) -> Iterator[_Move]:
     """Yield the moves of an explorer that takes the simulated steps in their order, and ends in the attempt's last state."""
+    attempt = texts.attempt
     path = attempt.path
     here, end = path[0], path[-1]
     for step, at in attempt.steps:
@@ -89,7 +91,7 @@ def _walk(attempt: JournaledAttempt) -> Iterator[_Move]:
         ends = to is not None and (to is end or (to.parent is end.parent and to.via == end.via and _alike(to, end)))
         if (to is None and not step.refused) or (to is not None and to.terminated and not ends):
             continue  # nothing follows an end outside of a search
-        yield from _way(attempt, here, at)
+        yield from _way(texts, here, at, step.edge)
         if to is None:
             yield _Move("refused", at, at, step.edge, step.refused)
             here = at
@@ -98,7 +100,7 @@ def _walk(attempt: JournaledAttempt) -> Iterator[_Move]:
         here = to
         if ends:
             return
-    yield from _way(attempt, here, end)
+    yield from _way(texts, here, end)
 
 
 def _alike(node: Node, other: Node) -> bool:
@@ -113,20 +115,25 @@ def _outcome(step: ev.Acted, at: Node) -> Node | None:
     return next((n for n in alike if n.terminated == step.terminated and n.fingerprint == step.fingerprint), None)
 
 
-def _way(attempt: JournaledAttempt, here: Node, there: Node) -> Iterator[_Move]:
-    """Yield the moves from one state to another: back to the state at which their paths part, then on."""
+def _way(texts: StateTexts, here: Node, there: Node, edge: int = -1) -> Iterator[_Move]:
+    """Yield the moves from one state to another: back to the state at which their paths part, then on.
+
+    `edge`: index of the action to try there; -1 if the explorer has tried what it wants and takes the way that it found to be the best.
+    """
     below, above = ancestry(there), ancestry(here)
     common = next(i for i in range(len(below), 0, -1) if len(above) >= i and above[i - 1] is below[i - 1])
-    steps = len(above) - common
-    if common == 1 and steps > 1:
-        yield _Move("restart", here, below[0])
+    parted = below[common - 1]
+    taken = (parted, below[common].via) if common < len(below) else (there, edge)
+    aim = texts.label(*taken)
+    if common == 1 and len(above) - common > 1:
+        yield _Move("restart", here, parted, reason=texts.reason(here, parted, aim, tries=edge >= 0))
     else:
-        for node in above[: common - 1 : -1] if common else []:
+        for node in above[: common - 1 : -1]:
             assert node.parent is not None
-            yield _Move("back", node, node.parent)
+            yield _Move("back", node, node.parent, reason=texts.reason(node, parted, aim, tries=edge >= 0))
     for node in below[common:]:
         assert node.parent is not None
-        came = attempt.state.search.effects.get(node.id)
+        came = texts.attempt.state.search.effects.get(node.id)
         yield _Move("act", node.parent, node, node.via, reported_info(came.info) if came else "")
 
 
@@ -144,13 +151,12 @@ def _spoken(texts: StateTexts, moves: list[_Move], trained: list[bool], *, explo
 
 
 def _answer(texts: StateTexts, move: _Move, explores: bool) -> str:
-    judged = texts.judgement(move.at) if explores else ""
     match move.kind:
         case "back":
-            return said(judged or "This is not the way.", STEP_BACK.name)
+            return said(move.reason, STEP_BACK.name)
         case "restart":
-            return said(judged or "This is not the way.", RESTART.name)
-    thoughts = (judged, texts.thought(move.at, move.edge))
+            return said(move.reason, RESTART.name)
+    thoughts = (texts.judgement(move.at) if explores else "", texts.thought(move.at, move.edge))
     return texts.answer(move.at.edges[move.edge].action, texts.attempt.context(move.at), "\n".join(filter(None, thoughts)))
 
 

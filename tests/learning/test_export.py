@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import itertools
 import json
 import shutil
 from pathlib import Path
@@ -71,6 +72,22 @@ def test_an_exploratory_conversation_steps_back_from_the_corridor_that_deceives(
     assert any('go "left"' in each for each in said[:back]) and any('go "right"' in each for each in said[back:])
     straight, _ = exported("imitation", searched, tmp_path / "other.jsonl", "--task", "toy/deceptive?seed=1")
     assert not any("left" in each or "step_back" in each for each in answers_of(straight[0]))
+
+
+def test_a_thought_before_a_step_back_names_the_action_that_the_explorer_goes_back_for(searched: Path, tmp_path: Path) -> None:
+    said = [answers_of(line) for line in exported("exploratory", searched, tmp_path / "out.jsonl")[0]]
+    backs = 0
+    for spoken in said:
+        actions = [each.rpartition("Action: ")[2] for each in spoken]
+        for at, action in enumerate(actions):
+            if action not in ("step_back", "restart"):
+                continue
+            backs += 1
+            following = next(each for each in actions[at:] if each not in ("step_back", "restart"))
+            assert following in spoken[at].splitlines()[-2]
+            if "looks like" in spoken[at]:
+                assert "worse than before" in spoken[at]
+    assert backs > 1 and any("worse than before" in each for each in itertools.chain(*said))
 
 
 def test_what_an_oracle_knew_is_no_part_of_a_conversation(tmp_path: Path) -> None:

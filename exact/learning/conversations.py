@@ -123,14 +123,13 @@ def _way(texts: StateTexts, here: Node, there: Node, edge: int = -1) -> Iterator
     below, above = ancestry(there), ancestry(here)
     common = next(i for i in range(len(below), 0, -1) if len(above) >= i and above[i - 1] is below[i - 1])
     parted = below[common - 1]
-    taken = (parted, below[common].via) if common < len(below) else (there, edge)
-    aim = texts.label(*taken)
+    goes_on = below[common].via if common < len(below) else edge
     if common == 1 and len(above) - common > 1:
-        yield _Move("restart", here, parted, reason=texts.reason(here, parted, aim, tries=edge >= 0))
+        yield _Move("restart", here, parted, reason=texts.reason(here, parted, goes_on, tries=edge >= 0))
     else:
         for node in above[: common - 1 : -1]:
             assert node.parent is not None
-            yield _Move("back", node, node.parent, reason=texts.reason(node, parted, aim, tries=edge >= 0))
+            yield _Move("back", node, node.parent, reason=texts.reason(node, parted, goes_on, tries=edge >= 0))
     for node in below[common:]:
         assert node.parent is not None
         came = texts.attempt.state.search.effects.get(node.id)

@@ -93,23 +93,20 @@ class StateTexts:
             return ""
         return node.evaluation.rationale.strip()
 
-    def label(self, node: Node, edge: int) -> str:
-        """Return an action of a state by the names of its elements; empty if the state has no such edge. Raises JournalError."""
-        if not 0 <= edge < len(node.edges):
-            return ""
-        return action_label(node.edges[edge].action, self.attempt.context(node).observation)
+    def reason(self, node: Node, before: Node, edge: int, *, tries: bool) -> str:
+        """Return why an explorer goes from a state back to an earlier one and takes another action there. Raises JournalError.
 
-    def reason(self, node: Node, before: Node, aim: str, *, tries: bool) -> str:
-        """Return why an explorer goes from a state back to an earlier one, in which it takes another action, `aim`.
-
-        `tries`: that action has not been tried yet; else the best way that was found begins with it. The reason that a value function
-        gave is a part only if the state got a lower value than the earlier one.
+        `edge`: index of that action; -1 if there is none. `tries`: the explorer goes on to try something; else the best way that was found
+        goes on with the action. The reason that a value function gave is a part only if the state got a lower value than the earlier one.
         """
         judged, worse = self.judgement(node), False
         if judged and node.evaluation and before.evaluation:
             worse = node.evaluation.value < before.evaluation.value
-        then = f"Another action may lead further: try {aim}." if tries else f"The best way that was found goes on with {aim}."
-        return "\n".join((*([judged, "This looks worse than before."] if worse else []), then if aim else "An earlier state is better."))
+        then = "An earlier state is better."
+        if edge >= 0:
+            action = action_label(before.edges[edge].action, self.attempt.context(before).observation)
+            then = f"Another action may lead further: try {action}." if tries else f"The best way that was found goes on with {action}."
+        return "\n".join((*([judged, "This looks worse than before."] if worse else []), then))
 
     def opening(self, node: Node, *, explores: bool) -> tuple[Message, ...]:
         """Return the system turn and the first turn of a conversation that begins at a node. Raises JournalError, UsageError."""

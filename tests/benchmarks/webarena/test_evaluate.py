@@ -18,6 +18,7 @@ from exact.benchmarks.webarena.evaluate import evaluate
 from exact.benchmarks.webarena.judges import Judges
 from exact.config import BrowserConfig
 from exact.environments.browser import Browser, BrowserEnvironment, BrowserFactory, PageSetup
+from exact.environments.browser.interaction import evaluate_on
 from exact.errors import AnswerError, EnvironmentFailure, InfrastructureError, ModelError, UsageError
 from exact.models.base import ChatAnswer, ChatRequest, Choice, Usage
 from exact.task import Outcome, Score, Task
@@ -163,8 +164,9 @@ def environ(httpserver: HTTPServer) -> dict[str, str]:
 
 
 async def judged(environment: BrowserEnvironment, evaluation: dict[str, Any], httpserver: HTTPServer, judge: Says | None = None) -> Score:
+    """Judge as an environment does: evaluators begin once Playwright knows where the page is."""
     made = checks(evaluation, judges=judge.judges() if judge else None, environ=environ(httpserver))
-    return await evaluate(made, environment.page, Outcome(actions=()))
+    return await evaluate_on(environment.episode.tabs, lambda: evaluate(made, environment.page, Outcome(actions=())))
 
 
 async def test_a_page_is_looked_at_where_it_is_and_elsewhere(environment: BrowserEnvironment, httpserver: HTTPServer) -> None:

@@ -47,6 +47,11 @@ def scores(records: Sequence[Record], reading: Callable[[Record], float | None])
     return found
 
 
+def said(found: Estimate) -> str:
+    """Return an estimate with two digits; empty if it is of no task."""
+    return f"{found.mean:.2f} [{found.low:.2f}, {found.high:.2f}]" if found.tasks else ""
+
+
 def grouped(values: Mapping[str, float], names: Sequence[str]) -> dict[str, list[float]]:
     kept: dict[str, list[float]] = {}
     for id, value in values.items():

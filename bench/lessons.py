@@ -27,7 +27,7 @@ import _common
 import _llamacpp
 import msgspec
 from _instruct import FOLDER
-from _paired import Scores, gain, grouped
+from _paired import Scores, gain, grouped, said
 from _records import conclude, differing, read_records, write_records
 from _role_records import settings, surprise
 from _role_states import STATES, TASKS, State, find, recorded
@@ -38,7 +38,7 @@ from exact.config import BrowserConfig
 from exact.context import Reflection
 from exact.environments.browser.act.grammar import BROWSER_ACTIONS
 from exact.errors import AnswerError
-from exact.evaluation.statistics import Estimate, rate
+from exact.evaluation.statistics import rate
 from exact.models.open import Models
 from exact.runs.runner import open_models
 
@@ -181,8 +181,8 @@ def show(kept: Sequence[Chosen]) -> list[_common.Figure]:
         fallen, found = [each for each in mine if each.wrong], solved(mine)
         tasks, size = sorted({each.partition("?")[0] for each in found["none"]}), model.rpartition("-")[2].replace(".", "_")
         for arm, values in found.items():
-            row = [f"{model}, {arm}", str(len(values)), _said(rate(grouped(values, tasks)))]
-            rows.append([*row, "" if arm == "none" else _said(gain(found, arm, "none", tasks))])
+            row = [f"{model}, {arm}", str(len(values)), said(rate(grouped(values, tasks)))]
+            rows.append([*row, "" if arm == "none" else said(gain(found, arm, "none", tasks))])
         own, over = gain(found, "own", "none", tasks), gain(found, "own", "other", tasks)
         figures += [
             _common.Figure(f"traps_{size}", len(fallen)),
@@ -194,10 +194,6 @@ def show(kept: Sequence[Chosen]) -> list[_common.Figure]:
         ]
     _common.table(["model and lesson", "states", "first choice right", "gain"], rows)
     return figures
-
-
-def _said(found: Estimate) -> str:
-    return f"{found.mean:.2f} [{found.low:.2f}, {found.high:.2f}]"
 
 
 def main() -> int:

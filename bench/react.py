@@ -30,14 +30,14 @@ import _common
 import _llamacpp
 from _attempts import attempt, folder_of, name_of, tasks_of
 from _instruct import FOLDER
-from _paired import gain, grouped
+from _paired import gain, grouped, said
 from _records import conclude, differing, read_records, write_records
 from _role_states import TASKS
 from search_pays import Attempt, given, recorded, solutions
 
 from exact.benchmarks.miniwob import MiniWob
 from exact.config import parse
-from exact.evaluation.statistics import Estimate, rate
+from exact.evaluation.statistics import rate
 from exact.task import Task
 
 RECORDS, RESULT = (_common.ROOT / "bench" / "results" / f"react.{end}" for end in ("jsonl.gz", "json"))
@@ -106,7 +106,7 @@ def show(kept: Sequence[Attempt]) -> list[_common.Figure]:
         gained = gain(solved, now, before, ids)
         shares = [rate(grouped(solved[row], ids)) for row in (before, now)]
         tokens = [f"{sum(some) / len(some):,.0f}" for row in (before, now) if (some := [each.tokens for each in kept if each.row == row])]
-        rows.append([f"{model}, {name}", f"{len(solved[before])}, {len(solved[now])}", *map(_said, shares), _said(gained), *tokens])
+        rows.append([f"{model}, {name}", f"{len(solved[before])}, {len(solved[now])}", *map(said, shares), said(gained), *tokens])
         figure = f"react_{size.replace('.', '_')}" + "_other" * (name == "other")
         figures += [
             _common.Figure(figure, shares[1].mean, goal=GOALS.get(size) if name == "known" else None),
@@ -115,10 +115,6 @@ def show(kept: Sequence[Attempt]) -> list[_common.Figure]:
         ]
     _common.table(["model, episodes", "ended", "prompts of 0.1", "of now", "gain", "tokens with those of 0.1", "of now"], rows)
     return figures
-
-
-def _said(found: Estimate) -> str:
-    return f"{found.mean:.2f} [{found.low:.2f}, {found.high:.2f}]"
 
 
 def parsed() -> argparse.Namespace:

@@ -72,24 +72,26 @@ Found = Mapping[tuple[Prompts, str], Sequence[Came]]
 
 
 def record(name: str, roles: Sequence[str], half: Half, prompts: Sequence[Prompts], count: int, threads: int, minutes: float) -> None:
-    """Ask a model in each role what is not recorded yet, state by state, for so many minutes. Answers are kept after each role."""
+    """Ask a model in each role what is not recorded yet, state by state, for so many minutes."""
     ends, done = time.monotonic() + 60 * minutes, set(by_question(records()))
     states = [(index, state) for index, state in spread(recorded()) if state.half == half][:count]
-
-    async def asked(about: Asked, state: State, base_url: str, at_once: asyncio.Semaphore) -> None:
-        async with at_once:
-            if about.of not in done and time.monotonic() < ends:
-                keep(await answered(about, state, base_url))
-
-    async def all_roles(index: int, state: State, base_url: str) -> None:
-        at_once = asyncio.Semaphore(PARALLEL)
-        wanted = [Asked(prompts=used, model=name, role=role, state=index, part="") for used in prompts for role in roles]
-        await asyncio.gather(*(asked(about, state, base_url, at_once) for about in wanted))
-
     with _llamacpp.serving(slots=SLOTS, context=4096, threads=threads, weights=FOLDER / f"{name}.gguf") as server:
         for index, state in states:
-            asyncio.run(all_roles(index, state, server.base_url))
+            asked = [Asked(prompts=used, model=name, role=role, state=index, part="") for used in prompts for role in roles]
+            asyncio.run(ask_about(state, [about for about in asked if about.of not in done], server.base_url, ends))
             print(f"state {index}: {len(records())} answers", file=sys.stderr, flush=True)
+
+
+async def ask_about(state: State, asked: Sequence[Asked], base_url: str, ends: float) -> None:
+    """Ask several roles about a state at a time, and keep the answers of each. None is asked after `ends`, by the monotonic clock."""
+    at_once = asyncio.Semaphore(PARALLEL)
+
+    async def ask(about: Asked) -> None:
+        async with at_once:
+            if time.monotonic() < ends:
+                keep(await answered(about, state, base_url))
+
+    await asyncio.gather(*map(ask, asked))
 
 
 def again(count: int, seed: int, threads: int) -> list[_common.Figure]:

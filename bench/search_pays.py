@@ -33,7 +33,7 @@ import _llamacpp
 import msgspec
 from _attempts import attempt, folder_of, name_of, tasks_of
 from _instruct import FOLDER
-from _paired import Scores, gain, grouped, scores
+from _paired import Scores, gain, grouped, said, scores
 from _pays_training import ADAPTERS, LEARNER, adapter, collect, lacking
 from _plot import Point, Series, relation
 from _records import conclude, differing, read_records, write_records
@@ -42,7 +42,7 @@ from exact.benchmarks.miniwob import MiniWob
 from exact.config import Config, parse
 from exact.evaluation.folder import Result
 from exact.evaluation.plan import AGENTS
-from exact.evaluation.statistics import Estimate, rate
+from exact.evaluation.statistics import rate
 from exact.task import Task
 
 RECORDS = _common.ROOT / "bench" / "results" / "search_pays.jsonl.gz"
@@ -219,9 +219,9 @@ def show(kept: Sequence[Attempt]) -> tuple[dict[str, Any], list[_common.Figure]]
             if name != "headroom" and not solved.get(react):
                 continue
             gained = gain(solved, oracle, react, ids)
-            cells = [_said(rate(grouped(solved.get(row, {}), ids))) for row in (react, oracle)]
+            cells = [said(rate(grouped(solved.get(row, {}), ids))) for row in (react, oracle)]
             tokens = [_mean(kept, row, names) for row in (react, oracle)]
-            rows.append([f"{model}, {stratum}{called}", str(len(names)), str(gained.tasks), *cells, _said(gained), *tokens])
+            rows.append([f"{model}, {stratum}{called}", str(len(names)), str(gained.tasks), *cells, said(gained), *tokens])
             details[f"{model} {stratum}{called}"] = {
                 "tasks": names, "measured": gained.tasks, "gain": [gained.mean, gained.low, gained.high],
             }  # fmt: skip
@@ -243,7 +243,7 @@ def learnt(kept: Sequence[Attempt]) -> list[_common.Figure]:
         alone, searched, before, base = (f"{LEARNER} {part} {arm}" for part in (name, "raised") for arm in ("react", "oracle"))
         gained = [gain(solved, row, of, ids) for row, of in ((alone, before), (searched, base), (alone, base))]
         if gained[0].tasks > 1:
-            rows.append([f"{stratum}{PARTS[name]}", str(gained[0].tasks), *map(_said, gained)])
+            rows.append([f"{stratum}{PARTS[name]}", str(gained[0].tasks), *map(said, gained)])
             figures.append(_common.Figure(f"alone_over_search_before_0_5b_{stratum}_{name}", gained[2].mean))
     if rows:
         _common.table(["stratum of the 0.5B", "tasks", "ReAct less before", "search less before", "ReAct less search before"], rows)
@@ -266,10 +266,6 @@ def plotted(kept: Sequence[Attempt]) -> str:
     title = "What a perfect judge gains over ReAct, by how often ReAct succeeds"
     ticks = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
     return relation(series, x="success of ReAct", y="gain, with 95 percent interval", title=title, xs=ticks, ys=[-0.2, *ticks])
-
-
-def _said(found: Estimate) -> str:
-    return "" if not found.tasks else f"{found.mean:.2f} [{found.low:.2f}, {found.high:.2f}]"
 
 
 def _mean(kept: Sequence[Attempt], row: str, names: Sequence[str]) -> str:

@@ -11,12 +11,14 @@ from typing import TypeVar
 import msgspec
 from _common import Figure
 
+from exact.runs.journal.store import write_whole
+
 Record = TypeVar("Record", bound=msgspec.Struct)
 
 
 def write_records(file: Path, records: Sequence[msgspec.Struct]) -> None:
-    """Write records, one a line, compressed."""
-    file.write_bytes(gzip.compress(b"".join(msgspec.json.encode(each) + b"\n" for each in records), mtime=0))
+    """Write records, one a line, compressed. A kill meanwhile leaves the earlier ones."""
+    write_whole(file, gzip.compress(b"".join(msgspec.json.encode(each) + b"\n" for each in records), mtime=0))
 
 
 def read_records(file: Path, kind: type[Record]) -> list[Record]:

@@ -8,17 +8,20 @@ from html import escape
 from typing import NamedTuple
 
 WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 760, 420, 60, 40, 170, 50
+BESIDE = 10.0
+"""Distance of points that are not joined and have one x, across."""
 COLOURS = ("#1b6ca8", "#c8553d", "#3f8f4f", "#8a4fa3", "#b8860b", "#2f8f9d", "#a33f5f", "#555555", "#6b8e23", "#d2691e")
 
 
 class Point(NamedTuple):
-    """A point with the interval of its y, and a word beside it."""
+    """A point with the interval of its y, and a word beside it. A hollow one is of another kind."""
 
     x: float
     y: float
     low: float
     high: float
     label: str = ""
+    hollow: bool = False
 
 
 class Series(NamedTuple):
@@ -60,7 +63,10 @@ def plot(lines: Mapping[str, Sequence[float]], xs: Sequence[int], *, x: str, y: 
 
 
 def relation(series: Sequence[Series], *, x: str, y: str, title: str, xs: Sequence[float], ys: Sequence[float]) -> str:
-    """Return points with intervals as SVG, within the first and the last tick of each axis."""
+    """Return points with intervals as SVG, within the first and the last tick of each axis.
+
+    Points of series that are not joined stand beside each other if they have one x.
+    """
 
     def across(value: float) -> float:
         return LEFT + (value - xs[0]) / (xs[-1] - xs[0]) * (WIDTH - LEFT - RIGHT)
@@ -81,17 +87,23 @@ def relation(series: Sequence[Series], *, x: str, y: str, title: str, xs: Sequen
         parts.append(f'<text x="{across(tick):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{tick:.1f}</text>')
     parts.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 12}" text-anchor="middle">{escape(x)}</text>')
     parts.append(f'<text x="16" y="{HEIGHT / 2}" transform="rotate(-90 16 {HEIGHT / 2})" text-anchor="middle">{escape(y)}</text>')
+    taken = list[float]()
     for at, (each, colour) in enumerate(zip(series, COLOURS, strict=False)):
         points = sorted(each.points)
         if each.joined:
             line = " ".join(f"{across(point.x):.1f},{up(point.y):.1f}" for point in points)
             parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
         for point in points:
-            where = f'x1="{across(point.x):.1f}" x2="{across(point.x):.1f}" y1="{up(point.low):.1f}" y2="{up(point.high):.1f}"'
+            here = across(point.x)
+            while not each.joined and any(abs(here - other) < 1 for other in taken):
+                here += BESIDE
+            taken.append(here)
+            where = f'x1="{here:.1f}" x2="{here:.1f}" y1="{up(point.low):.1f}" y2="{up(point.high):.1f}"'
             parts.append(f'<line {where} stroke="{colour}" stroke-opacity="0.5"/>')
-            parts.append(f'<circle cx="{across(point.x):.1f}" cy="{up(point.y):.1f}" r="4" fill="{colour}"/>')
+            filled = f'fill="white" stroke="{colour}" stroke-width="2"' if point.hollow else f'fill="{colour}"'
+            parts.append(f'<circle cx="{here:.1f}" cy="{up(point.y):.1f}" r="4" {filled}/>')
             if point.label:
-                parts.append(f'<text x="{across(point.x) + 7:.1f}" y="{up(point.y) - 6:.1f}" fill="{colour}">{escape(point.label)}</text>')
+                parts.append(f'<text x="{here + 7:.1f}" y="{up(point.y) - 6:.1f}" fill="{colour}">{escape(point.label)}</text>')
         parts.append(f'<text x="{WIDTH - RIGHT + 10}" y="{TOP + 20 + 20 * at}" fill="{colour}">{escape(each.name)}</text>')
     return "\n".join([*parts, "</svg>\n"])
 

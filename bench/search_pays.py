@@ -261,11 +261,13 @@ def plotted(kept: Sequence[Attempt]) -> str:
             if gained.tasks > 1:
                 at = rate(grouped({id: solved[react][id] for id in solved[react] if id in solved[oracle]}, ids)).mean
                 size = model.rpartition("-")[2].upper()
-                points.setdefault(f"{size}{called or ', sampled'}", []).append(Point(at, gained.mean, gained.low, gained.high, stratum))
+                points.setdefault(f"{size}{called or ', sampled'}", []).append(
+                    Point(at, gained.mean, gained.low, gained.high, hollow=stratum == "never")
+                )
     series = [Series(name.replace(" with", ","), some, joined=False) for name, some in points.items()]
     title = "What a perfect judge gains over ReAct, by how often ReAct succeeds"
-    ticks = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
-    return relation(series, x="success of ReAct", y="gain, with 95 percent interval", title=title, xs=ticks, ys=[-0.2, *ticks])
+    xs, ys = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5], [-0.2, 0.0, 0.2, 0.4, 0.6, 0.8]
+    return relation(series, x="success of ReAct", y="gain, with 95 percent interval", title=title, xs=xs, ys=ys)
 
 
 def _mean(kept: Sequence[Attempt], row: str, names: Sequence[str]) -> str:

@@ -32,6 +32,8 @@ from exact.errors import EnvironmentFailure
 _YOUNG = 60.0
 """Seconds in which a folder without a lock may still be getting one."""
 _LOCK = "owner.json"
+_WITH = "with-"
+"""Beginning of the names of links in a folder to those beside it that are removed with it."""
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
 """Flag by which a symbolic link is not opened; 0 on Windows, which lacks it."""
 
@@ -81,6 +83,14 @@ def scratch(kind: str) -> Iterator[Path]:
         folder.close()
 
 
+def remove_with(folder: Path, other: Path) -> None:
+    """Have a folder that another program made removed with the one of `scratch`, also if this process is killed.
+
+    Only a folder that lies beside the scratch folder and belongs to this user is removed.
+    """
+    (folder.parent / f"{_WITH}{other.name}").symlink_to(other)
+
+
 def sweep(parent: Path) -> list[Path]:
     """Remove this user's folders in `parent` whose owner is dead. Return the removed ones."""
     left = [folder for folder in parent.glob(f"exact-*-{own_id()}-*") if _is_stale(folder)]
@@ -106,12 +116,22 @@ def _remove(folder: Path) -> None:
     """Remove a folder, its lock last, so that a folder that cannot be removed yet is recognised at the next start."""
     with suppress(OSError):
         for path in folder.iterdir():
+            if path.is_symlink() and path.name.startswith(_WITH):
+                _remove_beside(folder, path.readlink())
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path, ignore_errors=True)
             elif path.name != _LOCK:
                 path.unlink()
         if all(path.name == _LOCK for path in folder.iterdir()):
             shutil.rmtree(folder)
+
+
+def _remove_beside(folder: Path, other: Path) -> None:
+    """Remove a folder if it lies beside another one and is this user's."""
+    with suppress(OSError):
+        found = other.lstat()
+        if other.parent == folder.parent and other.name != ".." and stat.S_ISDIR(found.st_mode) and is_own(found):
+            shutil.rmtree(other, ignore_errors=True)
 
 
 def _is_stale(folder: Path) -> bool:

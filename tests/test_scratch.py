@@ -9,7 +9,7 @@ import pytest
 
 from exact import machine
 from exact.errors import EnvironmentFailure
-from exact.machine import ScratchFolder, folder_owner, process_start, sweep
+from exact.machine import ScratchFolder, folder_owner, process_start, remove_with, sweep
 
 OPEN = "import os, sys; from exact.machine import ScratchFolder; from pathlib import Path"
 KILLED = f'{OPEN}; print(ScratchFolder("environments", Path(sys.argv[1])).path, flush=True)'
@@ -60,6 +60,18 @@ def test_links_files_young_folders_and_those_of_others_are_not_swept(tmp_path: P
     for name in ("old", "full"):
         os.utime(tmp_path / f"{prefix}{name}", (0, time.time() - 3600))
     assert sweep(tmp_path) == [tmp_path / f"{prefix}old"]
+
+
+def test_a_folder_that_another_program_made_beside_a_room_is_removed_with_it(tmp_path: Path) -> None:
+    for name in ("rooms/profile", "rooms/target", "elsewhere"):
+        (tmp_path / name).mkdir(parents=True)
+    rooms, elsewhere = tmp_path / "rooms", tmp_path / "elsewhere"
+    (link := rooms / "link").symlink_to("target")
+    left = left_by_a_dead_process(rooms)
+    for other in (rooms / "profile", link, elsewhere, rooms / "..", rooms / "none"):
+        remove_with(left / "files", other)
+    assert sweep(rooms) == [left]
+    assert sorted(rooms.iterdir()) == [link, rooms / "target"] and elsewhere.is_dir()
 
 
 def test_a_folder_whose_owner_has_made_its_lock_and_not_yet_taken_it_is_left_alone(tmp_path: Path) -> None:

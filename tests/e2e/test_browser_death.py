@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,20 @@ def test_no_process_or_file_remains_of_a_browser(how: str, tmp_path: Path) -> No
     if how != "exit":
         assert any("headless" in each or "chrom" in each for each in marked(f"{MARK}={mark}").values())
         process.send_signal(getattr(signal, how))
+    process.communicate()
+    assert left(f"{MARK}={mark}", seconds=20.0) == []
+    sweep(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
+@pytest.mark.usefixtures("executable")
+def test_no_file_remains_if_the_browser_and_its_driver_are_killed_too(tmp_path: Path) -> None:
+    mark = f"{tmp_path.name}-{os.getpid()}"
+    process = start("await asyncio.sleep(60)", mark, tmp_path)
+    for each in marked(f"{MARK}={mark}"):
+        with suppress(ProcessLookupError):
+            os.kill(each, signal.SIGKILL)
     process.communicate()
     assert left(f"{MARK}={mark}", seconds=20.0) == []
     sweep(tmp_path)

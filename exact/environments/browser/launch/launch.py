@@ -25,7 +25,7 @@ from exact.environments.browser.network.isolation import WALLED, Wall
 from exact.environments.browser.network.recording import recording_of
 from exact.environments.browser.page.downloads import LocalDownloadStore
 from exact.errors import EnvironmentFailure
-from exact.machine import kill, scratch
+from exact.machine import kill, remove_with, scratch
 from exact.origins import host_name
 
 if TYPE_CHECKING:
@@ -136,7 +136,9 @@ async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None, 
                 await pipe.begin()
             cdp = pipe or await browser.new_browser_cdp_session()
             process = await _process(cdp)
-            last.push_async_callback(remove_profile, await find_profile(cdp))
+            if profile := await find_profile(cdp):
+                remove_with(folder, profile)
+                last.push_async_callback(remove_profile, profile)
             interceptor = RequestInterceptor(cdp, recording_of(config.recording))
             await interceptor.start()
             try:

@@ -38,9 +38,9 @@ import sys
 import torch
 from exact.learning.train.model import adapter, load_model
 from exact.learning.train.settings import LoraSettings
+torch.manual_seed(0)
 loaded = load_model(sys.argv[1])
 adapted = adapter(loaded.model, LoraSettings(), sys.argv[1])
-torch.manual_seed(0)
 for name, weights in adapted.named_parameters():
     if "lora_B" in name:
         torch.nn.init.normal_(weights, std=float(sys.argv[3]))

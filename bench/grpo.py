@@ -34,7 +34,7 @@ def environ(options: argparse.Namespace, folder: Path) -> dict[str, str]:
         "NUM_GENERATIONS": str(min(GROUP, options.episodes)), "GRADIENT_ACCUMULATION_STEPS": str(max(1, options.episodes // GROUP)),
         "ENVIRONMENTS": str(options.episodes), "LEARNING_RATE": "1e-4", "TEMPERATURE": "1.0", "TOP_K": "0",
         "MAX_STEPS": "1" if options.quick else "4",
-    }  # fmt: skip
+    } | ({"BATCH_SIZE": str(options.episodes)} if options.quick else {})  # fmt: skip
     own |= dict(each.split("=", 1) for each in options.set)
     quiet = {"PYTHONWARNINGS": "ignore", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
     here = {"PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))}

@@ -33,7 +33,7 @@ _YOUNG = 60.0
 """Seconds in which a folder without a lock may still be getting one."""
 _LOCK = "owner.json"
 _WITH = "with-"
-"""Beginning of the names of links in a folder to those beside it that are removed with it."""
+"""Beginning of the names of files in a folder that name one beside it, which is removed with it."""
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
 """Flag by which a symbolic link is not opened; 0 on Windows, which lacks it."""
 
@@ -88,7 +88,7 @@ def remove_with(folder: Path, other: Path) -> None:
 
     Only a folder that lies beside the scratch folder and belongs to this user is removed.
     """
-    (folder.parent / f"{_WITH}{other.name}").symlink_to(other)
+    (folder.parent / f"{_WITH}{other.name}").write_text(str(other), "utf-8")
 
 
 def sweep(parent: Path) -> list[Path]:
@@ -116,8 +116,8 @@ def _remove(folder: Path) -> None:
     """Remove a folder, its lock last, so that a folder that cannot be removed yet is recognised at the next start."""
     with suppress(OSError):
         for path in folder.iterdir():
-            if path.is_symlink() and path.name.startswith(_WITH):
-                _remove_beside(folder, path.readlink())
+            if path.name.startswith(_WITH):
+                _remove_beside(folder, Path(path.read_text("utf-8")))
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path, ignore_errors=True)
             elif path.name != _LOCK:

@@ -88,7 +88,7 @@ def remove_with(folder: Path, other: Path) -> None:
 
     Only a folder that lies beside the scratch folder and belongs to this user is removed.
     """
-    (folder.parent / f"{_WITH}{other.name}").write_text(str(other), "utf-8")
+    (folder.parent / f"{_WITH}{other.name}").write_bytes(os.fsencode(other))
 
 
 def sweep(parent: Path) -> list[Path]:
@@ -117,7 +117,7 @@ def _remove(folder: Path) -> None:
     with suppress(OSError):
         for path in folder.iterdir():
             if path.name.startswith(_WITH):
-                _remove_beside(folder, Path(path.read_text("utf-8")))
+                _remove_beside(folder, Path(os.fsdecode(path.read_bytes())))
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path, ignore_errors=True)
             elif path.name != _LOCK:
@@ -128,7 +128,7 @@ def _remove(folder: Path) -> None:
 
 def _remove_beside(folder: Path, other: Path) -> None:
     """Remove a folder if it lies beside another one and is this user's."""
-    with suppress(OSError):
+    with suppress(OSError, ValueError):  # the name is that of no path: it was being written
         found = other.lstat()
         if other.parent == folder.parent and other.name != ".." and stat.S_ISDIR(found.st_mode) and is_own(found):
             shutil.rmtree(other, ignore_errors=True)

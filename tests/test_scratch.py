@@ -70,6 +70,7 @@ def test_a_folder_that_another_program_made_beside_a_room_is_removed_with_it(tmp
     left = left_by_a_dead_process(rooms)
     for other in (rooms / "profile", link, elsewhere, rooms / "..", rooms / "none"):
         remove_with(left / "files", other)
+    (left / "with-torn").write_bytes(b"\0\xff")
     assert sweep(rooms) == [left]
     assert sorted(rooms.iterdir()) == [link, rooms / "target"] and elsewhere.is_dir()
 

@@ -66,12 +66,7 @@ async function aim(from, all, covered, presses) {
     for (const kind of ['pointerover', 'pointermove']) addEventListener(kind, event => {
       if (!event.isTrusted) return;
       globalThis.exactComing.abort();
-      if (!node.isConnected || reworded(node)) return;
-      globalThis.exactPointed = node;
-      // The handlers of these events have run by the next task and the next frame; timers, answers and the page's own frames have not.
-      const note = () => { if (globalThis.exactPointed === node) reworded(node); };
-      requestAnimationFrame(note);
-      scheduler.postTask(note, {priority: 'user-blocking'});
+      allow(node);
     }, {capture: true, signal});
     return new Promise(next => { channel.port1.onmessage = next; });
   };
@@ -88,7 +83,7 @@ async function aim(from, all, covered, presses) {
     const found = choose(all || way > 0);
     if (!found || covered && way === 0 && !within([found.x, found.y])) continue;
     if (before) await new Promise(next => { requestAnimationFrame(next); setTimeout(next, 100); });  // the page hears of it
-    globalThis.exactAim = {node, element, nearest, chain, hitAt, rank, words, boxes, reworded, came: pointer()};
+    globalThis.exactAim = {node, element, nearest, chain, hitAt, rank, words, boxes, reworded, allow, came: pointer()};
     return {...found, way, place: JSON.stringify(boxes()[0]), before};
   }
   if (getComputedStyle(element).visibility !== 'visible') return {refused: 'is not shown', before};

@@ -4,7 +4,7 @@
 // whether the pointer is on its way; the guard waits until the page has dealt with it and has drawn a frame that it requested, or another
 // guard is requested.
 async function arm(x, y, accepted, place, wait = false) {
-  const {node, element, nearest, chain, hitAt, rank, words, boxes, reworded, came} = globalThis.exactAim ?? {};
+  const {node, element, nearest, chain, hitAt, rank, words, boxes, reworded, allow, came} = globalThis.exactAim ?? {};
   globalThis.exactArming?.abort();
   const arming = globalThis.exactArming = new AbortController();
   const frame = () => new Promise(next => { requestAnimationFrame(next); setTimeout(next, 100); });
@@ -36,7 +36,12 @@ async function arm(x, y, accepted, place, wait = false) {
     if (event.type === 'pointerdown') {
       state.changed = node.isConnected && reworded(node);
       pressed = !state.changed && found().some(accepts);
-      if (!pressed) state.over = words(event.target);
+      if (pressed) allow(node);
+      else state.over = words(event.target);
+    }
+    if (event.type === 'pointerup' && pressed && node.isConnected && reworded(node)) {  // it means another element by now
+      state.changed = true;
+      pressed = false;
     }
     if (event.type === 'pointerup' && pressed) state.slipped = !found().some(accepts) && node.isConnected && boxes().length > 0 && moved();
     if (event.type === 'pointerup') {

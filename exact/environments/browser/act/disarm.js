@@ -1,5 +1,5 @@
 // Reports on a guard, and ends it unless it is to be kept. Returns {over, slipped, changed}: the element hit instead, empty if nothing was,
-// whether the element moved away between the press and the release, and whether its words changed before the press. `releases`: the releases
+// whether the element moved away between the press and the release, and whether its words changed before either. `releases`: the releases
 // of the button that are waited for before; the guard then stays until the next press begins.
 function disarm(keep, releases = 0) {
   const guard = globalThis.exactGuard ?? {over: '', slipped: false, released: Infinity};

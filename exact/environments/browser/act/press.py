@@ -35,7 +35,7 @@ class PressResult(NamedTuple):
     slipped: bool = False
     """Whether the element moved away before the release."""
     changed: bool = False
-    """Whether the words of the element changed before the press, which was stopped."""
+    """Whether the words of the element changed before the press or the release, which was stopped."""
 
 
 async def click_element(context: ActionContext, id: str, *, button: Button = "left", count: int = 1, held: Sequence[str] = ()) -> bool:

@@ -17,3 +17,12 @@ const reworded = node => {
   globalThis.exactPointed = null;
   return exactSaid.has(node) && exactSaid.get(node) !== said(node);
 };
+// Has what the handlers of the present event change in a node count as the pointer's doing. They have run by the next task and the next
+// frame; timers, answers and the page's own frames have not.
+const allow = node => {
+  if (!node.isConnected || reworded(node)) return;
+  globalThis.exactPointed = node;
+  const note = () => { if (globalThis.exactPointed === node) reworded(node); };
+  requestAnimationFrame(note);
+  scheduler.postTask(note, {priority: 'user-blocking'});
+};

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from exact.environments.base import StateChanged
 from exact.environments.browser import BrowserEnvironment
+from exact.environments.browser.act import press
+from exact.environments.browser.page.cdp import click_mouse
 from exact.errors import ActionError
 from exact.observation import Observation
 from tests.conftest import Visit
@@ -143,6 +147,31 @@ async def test_a_row_that_is_written_over_while_the_action_is_under_way_is_not_p
         await change(environment, f"setTimeout(() => {{ {REVERSE} }}, {milliseconds})")
         await do(environment, delete(seen, "map.txt"))
         assert await notes(environment) == ["map.txt"]
+
+
+async def test_a_row_that_is_written_over_between_press_and_release_is_not_clicked(visit: Visit, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with visit(ROWS) as (environment, seen):
+        clicked = click_mouse
+
+        async def slow(cdp: Any, x: float, y: float, **more: Any) -> None:
+            monkeypatch.setattr(press, "click_mouse", clicked)
+            event = {"x": x, "y": y, "button": "left", "clickCount": 1}
+            await cdp.send("Input.dispatchMouseEvent", {**event, "type": "mousePressed", "buttons": 1})
+            await environment.page.evaluate(f"() => new Promise(next => setTimeout(() => {{ {REVERSE}; next(); }}))")
+            await cdp.send("Input.dispatchMouseEvent", {**event, "type": "mouseReleased"})
+
+        monkeypatch.setattr(press, "click_mouse", slow)
+        await do(environment, delete(seen, "map.txt"))
+        assert await notes(environment) == ["map.txt"]
+
+
+@pytest.mark.parametrize("kind", ["pointerdown", "mousedown"])
+async def test_a_name_that_the_press_changes_is_no_other_element(visit: Visit, kind: str) -> None:
+    page = "<button id=b onclick='notes.push(b.textContent)'>Send</button>"
+    page += f"<script>b.on{kind} = () => {{ b.textContent = 'Sending'; }}</script>"
+    async with visit(NOTE + page) as (environment, seen):
+        await do(environment, f"click [{find(seen, 'Send').id}]")
+        assert await notes(environment) == ["Sending"]
 
 
 @pytest.mark.parametrize("later", ["setTimeout(f, 0)", "setTimeout(f, 1)", "requestAnimationFrame(f)", "fetch('/').then(f)"])

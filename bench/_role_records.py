@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import math
 import re
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -42,6 +43,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Index among the recorded states."""
     part: str
     """Part of the role and its prompt: `value.judge judge`."""
+    question: str = ""
+    """Digest of the question's messages, without those that ask again."""
     attempt: int = 0
     """Times that the question had been asked before."""
     choices: tuple[Choice, ...] = ()
@@ -65,7 +68,7 @@ class Came(msgspec.Struct, frozen=True, kw_only=True):
     failed: str = ""
     """Why nothing could be read."""
     asked: tuple[tuple[int, str], ...] = ()
-    """Attempt and answer of each question, in order."""
+    """Attempt and answer of each time that a question was asked, question by question."""
     tokens: tuple[tuple[int, int], ...] = ()
     """Tokens of the prompt and of the answer of each first question."""
 
@@ -101,6 +104,12 @@ def part_of(request: ChatRequest) -> str:
     return f"{request.role} {request.prompt.partition('@')[0]}"
 
 
+def question_of(request: ChatRequest) -> str:
+    """Return the digest of a question, which is the same each time that it is asked."""
+    first = request.messages[:-2] if request.attempt else request.messages
+    return hashlib.blake2b(msgspec.json.encode([request.draw, *first]), digest_size=6).hexdigest()
+
+
 class Recorder(WrappedModel):
     """A model whose answers are kept."""
 
@@ -113,28 +122,40 @@ class Recorder(WrappedModel):
         choices = tuple(msgspec.structs.replace(each, token_ids=None, logprobs=None, ends=None, items=()) for each in answer.choices)
         tokens = answer.usage.input_tokens, answer.usage.output_tokens
         kept = msgspec.structs.replace(self._about, part=part_of(request), attempt=request.attempt, choices=choices, tokens=tokens)
-        self._into.append(kept)
+        self._into.append(msgspec.structs.replace(kept, question=question_of(request)))
         return answer
 
 
-class Replayer(WrappedModel):
-    """A model that answers as it did when it was recorded, each part of a role in the order of then."""
+class Tape:
+    """The answers of one role about a state. Each is given once, to its own question, or to the next one of its part if that is new."""
 
-    def __init__(self, model: ChatModel, kept: Sequence[Asked]) -> None:
-        super().__init__(model)
-        self._left: dict[tuple[str, int], deque[Asked]] = defaultdict(deque)
-        for each in kept:
-            self._left[each.part, each.attempt].append(each)
+    def __init__(self, kept: Sequence[Asked]) -> None:
+        self._left = list(kept)
         self.given: list[Asked] = []
-        self.asked: list[tuple[int, str]] = []
-        """Attempt and answer of each question; the answer is empty if none was recorded."""
+        self.asked: dict[str, list[tuple[int, str]]] = defaultdict(list)
+        """Attempt and answer each time that a question was asked. The answer is empty if none was recorded."""
+
+    def answer(self, request: ChatRequest) -> Asked:
+        question = question_of(request)
+        fit = [each for each in self._left if (each.part, each.attempt) == (part_of(request), request.attempt)]
+        kept = next((each for each in fit if each.question == question), fit[0] if fit else None)
+        self.asked[question].append((request.attempt, kept.choices[0].text if kept else ""))
+        if kept is None:
+            raise ModelError("no answer to this question was recorded")
+        self._left.remove(kept)
+        self.given.append(kept)
+        return kept
+
+
+class Replayer(WrappedModel):
+    """A model that answers as it did when it was recorded."""
+
+    def __init__(self, model: ChatModel, tape: Tape) -> None:
+        super().__init__(model)
+        self._tape = tape
 
     async def complete(self, request: ChatRequest) -> ChatAnswer:
-        left = self._left[part_of(request), request.attempt]
-        self.asked.append((request.attempt, left[0].choices[0].text if left else ""))
-        if not left:
-            raise ModelError("no answer to this question was recorded")
-        self.given.append(kept := left.popleft())
+        kept = self._tape.answer(request)
         usage = Usage(input_tokens=kept.tokens[0], output_tokens=kept.tokens[1])
         return ChatAnswer(choices=kept.choices, usage=usage, model=kept.model, raw="{}")
 
@@ -192,16 +213,10 @@ async def answered(about: Asked, state: State, base_url: str) -> list[Asked]:
 
 async def replayed(kept: Sequence[Asked], state: State) -> Came:
     """Return what the parser of now reads of the answers of one role about a state."""
-    replayers = list[Replayer]()
-
-    def wrapped(model: ChatModel) -> Replayer:
-        replayers.append(Replayer(model, kept))
-        return replayers[-1]
-
-    came = await _asked(kept[0], state, "http://127.0.0.1:9/v1", wrapped)
-    [played] = [each for each in replayers if each.asked] or replayers[:1]
-    first = tuple(each.tokens for each in played.given if not each.attempt)
-    return msgspec.structs.replace(came, asked=tuple(played.asked), tokens=first)
+    tape = Tape(kept)
+    came = await _asked(kept[0], state, "http://127.0.0.1:9/v1", lambda model: Replayer(model, tape))
+    asked = tuple(each for tries in tape.asked.values() for each in tries)
+    return msgspec.structs.replace(came, asked=asked, tokens=tuple(each.tokens for each in tape.given if not each.attempt))
 
 
 async def _asked(about: Asked, state: State, base_url: str, wrapped: Any) -> Came:

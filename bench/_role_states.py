@@ -224,11 +224,13 @@ async def make(only: Sequence[str]) -> None:
         shutil.rmtree(work)
 
 
-def spread(states: Sequence[State]) -> list[tuple[int, State]]:
-    """Return the states with their indices: the first of each task, then the second of each, ..."""
-    seen, ranked = dict[str, int](), list[tuple[int, int, State]]()
+def spread(states: Sequence[State]) -> list[list[tuple[int, State]]]:
+    """Return the states with their indices in rounds: the first of each task, the second of each, ..."""
+    seen, rounds = dict[str, int](), list[list[tuple[int, State]]]()
     for index, state in enumerate(states):
         task = state.context.task.id.partition("?")[0]
-        seen[task] = seen.get(task, 0) + 1
-        ranked.append((seen[task], index, state))
-    return [(index, state) for _, index, state in sorted(ranked, key=lambda each: each[:2])]
+        seen[task] = seen.get(task, -1) + 1
+        if seen[task] == len(rounds):
+            rounds.append([])
+        rounds[seen[task]].append((index, state))
+    return rounds

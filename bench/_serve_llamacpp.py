@@ -23,7 +23,7 @@ def serve(port: int, slots: int, context: int, threads: int, weights: str = "", 
     params.model.path = weights or str(smallest())
     params.model_alias = {Path(weights).stem if weights else ALIAS}
     params.hostnames, params.port, params.n_threads_http = ["127.0.0.1"], port, 8
-    params.n_parallel, params.n_ctx, params.cache_ram_mib = slots, slots * context, 512
+    params.n_parallel, params.n_ctx, params.cache_ram_mib = slots, slots * context, 4096
     for cpu in (params.cpuparams, params.cpuparams_batch):
         cpu.n_threads, cpu.poll = threads, 0
     if adapter:

@@ -62,7 +62,7 @@ from exact.evaluation.statistics import Estimate, bootstrap
 
 RESULT = _common.ROOT / "bench" / "results" / "roles.json"
 SLOTS, PARALLEL = 8, 4
-"""Slots of the server: the beginnings of as many roles' prompts stay in its cache. Roles that are asked at a time."""
+"""Slots of the server, and questions that are asked at a time."""
 PROMPTS: tuple[Prompts, ...] = ("v0.1", "now")
 READ = {"1.5b": 0.98, "0.5b": 0.9}
 """Goals of `parse_first`."""
@@ -72,24 +72,32 @@ Found = Mapping[tuple[Prompts, str], Sequence[Came]]
 
 
 def record(name: str, roles: Sequence[str], half: Half, prompts: Sequence[Prompts], count: int, threads: int, minutes: float) -> None:
-    """Ask a model in each role what is not recorded yet, state by state, for so many minutes."""
-    ends, done = time.monotonic() + 60 * minutes, set(by_question(records()))
-    states = [(index, state) for index, state in spread(recorded()) if state.half == half][:count]
+    """Ask a model in each role what is not recorded yet, for so many minutes.
+
+    Of each task the first state is asked about before the second one. One role after another is asked about these states, since the server
+    keeps the beginnings that their prompts share.
+    """
+    ends, done, states = time.monotonic() + 60 * minutes, set(by_question(records())), recorded()
+    chosen = [[each for each in some if each[1].half == half] for some in spread(states)]
+    left = count
     with _llamacpp.serving(slots=SLOTS, context=4096, threads=threads, weights=FOLDER / f"{name}.gguf") as server:
-        for index, state in states:
-            asked = [Asked(prompts=used, model=name, role=role, state=index, part="") for used in prompts for role in roles]
-            asyncio.run(ask_about(state, [about for about in asked if about.of not in done], server.base_url, ends))
-            print(f"state {index}: {len(records())} answers", file=sys.stderr, flush=True)
+        for some in chosen:
+            some, left = some[:left], left - len(some[:left])
+            asked = [
+                Asked(prompts=used, model=name, role=role, state=index, part="") for used in prompts for role in roles for index, _ in some
+            ]
+            asyncio.run(ask_about(states, [about for about in asked if about.of not in done], server.base_url, ends))
 
 
-async def ask_about(state: State, asked: Sequence[Asked], base_url: str, ends: float) -> None:
-    """Ask several roles about a state at a time, and keep the answers of each. None is asked after `ends`, by the monotonic clock."""
+async def ask_about(states: Sequence[State], asked: Sequence[Asked], base_url: str, ends: float) -> None:
+    """Ask several questions at a time, in order, and keep the answers of each. None is asked after `ends`, by the monotonic clock."""
     at_once = asyncio.Semaphore(PARALLEL)
 
     async def ask(about: Asked) -> None:
         async with at_once:
             if time.monotonic() < ends:
-                keep(await answered(about, state, base_url))
+                keep(await answered(about, states[about.state], base_url))
+                print(f"{about.model}, {about.role}, state {about.state}", file=sys.stderr, flush=True)
 
     await asyncio.gather(*map(ask, asked))
 

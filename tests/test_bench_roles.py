@@ -8,10 +8,10 @@ import msgspec
 sys.path.append(str(Path(__file__).parents[1] / "bench"))  # last: bench/miniwob.py is no package
 
 import roles
-from _role_records import Asked, kept_when_repaired, replayed, row
-from _role_states import recorded
+from _role_records import Asked, Tape, kept_when_repaired, question_of, replayed, row
+from _role_states import recorded, spread
 
-from exact.models.base import Choice
+from exact.models.base import ChatRequest, Choice, Message, Sampling, Text
 
 STATES = recorded()
 STATE = STATES[0]
@@ -42,6 +42,30 @@ async def test_a_question_whose_answer_was_never_recorded_is_not_right() -> None
 async def test_a_second_answer_keeps_what_the_first_had_named() -> None:
     kept, lost = [await replayed(said("press [7] now", f"Action: click [{id}]"), STATE) for id in ("7", "8")]
     assert (kept_when_repaired([kept]), kept_when_repaired([lost])) == ([True], [False])
+
+
+async def test_a_role_that_asks_two_models_is_read() -> None:
+    debate = [("value.supporter debater", "It is there."), ("value.opposer debater", "It is not."), ("value.judge judge", "Verdict: B")]
+    kept = [msgspec.structs.replace(said(text)[0], role="cascade", part=part) for part, text in (*debate, *debate)]
+    assert (await replayed(kept, STATE)).asked
+
+
+def test_an_answer_goes_to_its_own_question_whatever_came_first() -> None:
+    asked = [
+        ChatRequest(messages=(Message("user", (Text(text),)),), sampling=Sampling(), role="value", prompt="compare@1:0")
+        for text in ("one before other", "other before one")
+    ]
+    kept = [msgspec.structs.replace(said(question_of(each))[0], part="value compare", question=question_of(each)) for each in asked]
+    tape = Tape(kept[::-1])
+    assert [tape.answer(each).choices[0].text for each in asked] == [question_of(each) for each in asked]
+
+
+def test_first_states_of_all_tasks_come_before_second_ones() -> None:
+    rounds = spread(STATES)
+    assert sorted(index for some in rounds for index, _ in some) == list(range(len(STATES)))
+    for some in rounds:
+        tasks = [state.context.task.id.partition("?")[0] for _, state in some]
+        assert len(set(tasks)) == len(tasks)
 
 
 async def test_writing_into_a_button_is_a_wrong_verb() -> None:

@@ -20,8 +20,9 @@ from exact.agents.rank import LLMComparator
 from exact.config import Config, parse
 from exact.environments.browser.act.grammar import BROWSER_ACTIONS
 from exact.errors import InfrastructureError, ModelError
-from exact.models.base import ChatAnswer, ChatModel, ChatRequest, Choice, Usage, WrappedModel
+from exact.models.base import ChatAnswer, ChatModel, ChatRequest, Choice, Text, Usage, WrappedModel
 from exact.models.open import Models
+from exact.models.tokens import count
 from exact.observation import Observation
 from exact.prompts.library import use_folder
 from exact.reflection.base import Surprise
@@ -71,6 +72,8 @@ class Came(msgspec.Struct, frozen=True, kw_only=True):
     """Attempt and answer of each time that a question was asked, question by question."""
     tokens: tuple[tuple[int, int], ...] = ()
     """Tokens of the prompt and of the answer of each first question."""
+    before_page: int = 0
+    """Tokens of the longest prompt up to its first page, as bench/tokens.py counts them."""
 
 
 POLICIES: dict[str, dict[str, Any]] = {
@@ -129,14 +132,19 @@ class Recorder(WrappedModel):
 class Tape:
     """The answers of one role about a state. Each is given once, to its own question, or to the next one of its part if that is new."""
 
-    def __init__(self, kept: Sequence[Asked]) -> None:
-        self._left = list(kept)
+    def __init__(self, kept: Sequence[Asked], page: str = "URL: ") -> None:
+        self._left, self._page = list(kept), page
+        self.before_page = 0
         self.given: list[Asked] = []
         self.asked: dict[str, list[tuple[int, str]]] = defaultdict(list)
         """Attempt and answer each time that a question was asked. The answer is empty if none was recorded."""
 
     def answer(self, request: ChatRequest) -> Asked:
-        question = question_of(request)
+        question, text = (
+            question_of(request),
+            "\n".join(part.text for each in request.messages for part in each.parts if isinstance(part, Text)),
+        )
+        self.before_page = max(self.before_page, count(text[: max(0, text.find(self._page))]))
         fit = [each for each in self._left if (each.part, each.attempt) == (part_of(request), request.attempt)]
         kept = next((each for each in fit if each.question == question), fit[0] if fit else None)
         self.asked[question].append((request.attempt, kept.choices[0].text if kept else ""))
@@ -213,10 +221,11 @@ async def answered(about: Asked, state: State, base_url: str) -> list[Asked]:
 
 async def replayed(kept: Sequence[Asked], state: State) -> Came:
     """Return what the parser of now reads of the answers of one role about a state."""
-    tape = Tape(kept)
+    tape = Tape(kept, f"URL: {state.context.observation.url}")
     came = await _asked(kept[0], state, "http://127.0.0.1:9/v1", lambda model: Replayer(model, tape))
     asked = tuple(each for tries in tape.asked.values() for each in tries)
-    return msgspec.structs.replace(came, asked=asked, tokens=tuple(each.tokens for each in tape.given if not each.attempt))
+    first = tuple(each.tokens for each in tape.given if not each.attempt)
+    return msgspec.structs.replace(came, asked=asked, tokens=first, before_page=tape.before_page)
 
 
 async def _asked(about: Asked, state: State, base_url: str, wrapped: Any) -> Came:

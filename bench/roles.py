@@ -15,6 +15,7 @@ development; the others are for the test. Each model is asked with the prompts o
   right_first_*   share of states whose first proposal is a right step, in times of that with the prompts of release 0.1
   auc_best_*      AUC of the judge that was the best one on the development half
   repair_keeps    share of second answers that name an element, a grade or a choice of the first, which could not be read
+  before_page     most tokens of a prompt before its first page
   wrong_verbs     proposals to write into what is no field, or to choose from what is no list
   forged_taken    answers of a page's own that were taken, in the forms that are read
   read_right      share of the labelled answers (fixtures of tests/agents/test_answers.py) that are read as a person reads them
@@ -61,8 +62,6 @@ from exact.environments.browser.act.grammar import BROWSER_ACTIONS
 from exact.evaluation.statistics import Estimate, bootstrap
 
 RESULT = _common.ROOT / "bench" / "results" / "roles.json"
-SLOTS, PARALLEL = 8, 4
-"""Slots of the server, and questions that are asked at a time."""
 PROMPTS: tuple[Prompts, ...] = ("v0.1", "now")
 READ = {"1.5b": 0.98, "0.5b": 0.9}
 """Goals of `parse_first`."""
@@ -74,13 +73,13 @@ Found = Mapping[tuple[Prompts, str], Sequence[Came]]
 def record(name: str, roles: Sequence[str], half: Half, prompts: Sequence[Prompts], count: int, threads: int, minutes: float) -> None:
     """Ask a model in each role what is not recorded yet, for so many minutes.
 
-    Of each task the first state is asked about before the second one. One role after another is asked about these states, since the server
-    keeps the beginnings that their prompts share.
+    Of each task the first state is asked about before the second one. One role after another is asked about these states, and one question
+    at a time: a server on two cores answers several no faster, and one slot keeps the beginnings that prompts share.
     """
     ends, done, states = time.monotonic() + 60 * minutes, set(by_question(records())), recorded()
     chosen = [[each for each in some if each[1].half == half] for some in spread(states)]
     left = count
-    with _llamacpp.serving(slots=SLOTS, context=4096, threads=threads, weights=FOLDER / f"{name}.gguf") as server:
+    with _llamacpp.serving(slots=1, context=4096, threads=threads, weights=FOLDER / f"{name}.gguf") as server:
         for some in chosen:
             some, left = some[:left], left - len(some[:left])
             asked = [
@@ -90,16 +89,11 @@ def record(name: str, roles: Sequence[str], half: Half, prompts: Sequence[Prompt
 
 
 async def ask_about(states: Sequence[State], asked: Sequence[Asked], base_url: str, ends: float) -> None:
-    """Ask several questions at a time, in order, and keep the answers of each. None is asked after `ends`, by the monotonic clock."""
-    at_once = asyncio.Semaphore(PARALLEL)
-
-    async def ask(about: Asked) -> None:
-        async with at_once:
-            if time.monotonic() < ends:
-                keep(await answered(about, states[about.state], base_url))
-                print(f"{about.model}, {about.role}, state {about.state}", file=sys.stderr, flush=True)
-
-    await asyncio.gather(*map(ask, asked))
+    """Ask questions in order, and keep the answers of each. None is asked after `ends`, by the monotonic clock."""
+    for about in asked:
+        if time.monotonic() < ends:
+            keep(await answered(about, states[about.state], base_url))
+            print(f"{about.model}, {about.role}, state {about.state}", file=sys.stderr, flush=True)
 
 
 def again(count: int, seed: int, threads: int) -> list[_common.Figure]:
@@ -108,7 +102,7 @@ def again(count: int, seed: int, threads: int) -> list[_common.Figure]:
     chosen = random.Random(seed).sample(sorted(key for key in found if key[2] in (*POLICIES, *JUDGES) and key[0] == "now"), count)
     same = 0
     for model in sorted({key[1] for key in chosen}):
-        with _llamacpp.serving(slots=SLOTS, context=4096, threads=threads, weights=FOLDER / f"{model}.gguf") as server:
+        with _llamacpp.serving(slots=1, context=4096, threads=threads, weights=FOLDER / f"{model}.gguf") as server:
             for key in (each for each in chosen if each[1] == model):
                 fresh = asyncio.run(answered(found[key][0], states[key[3]], server.base_url))
                 one, other = (asyncio.run(replayed(each, states[key[3]])) for each in (found[key], fresh))
@@ -164,7 +158,12 @@ def figures_of(found: Found, states: Sequence[State]) -> list[_common.Figure]:
     if repaired:
         figures.append(_common.Figure("repair_keeps", sum(repaired) / len(repaired), goal=0.95))
     wrong = sum(misfits(key, states[each.state]) for each in now for key in each.actions)
-    return [*figures, _common.Figure("wrong_verbs", wrong, goal=0, at_least=False)]
+    longest = max((each.before_page for each in now), default=0)
+    return [
+        *figures,
+        _common.Figure("wrong_verbs", wrong, goal=0, at_least=False),
+        _common.Figure("before_page", longest, goal=700, at_least=False),
+    ]
 
 
 def right_ratio(now: Sequence[Came], before: Sequence[Came], states: Sequence[State]) -> float | None:

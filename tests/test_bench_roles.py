@@ -11,6 +11,7 @@ import roles
 from _role_records import Asked, Tape, kept_when_repaired, question_of, replayed, row
 from _role_states import recorded, spread
 
+from exact.context import Context
 from exact.models.base import ChatRequest, Choice, Message, Sampling, Text
 
 STATES = recorded()
@@ -21,6 +22,10 @@ ASKED = Asked(prompts="now", model="small-0.5b", role="policy_id", state=0, part
 
 def said(*texts: str) -> list[Asked]:
     return [msgspec.structs.replace(ASKED, attempt=at, choices=(Choice(text=text),), tokens=(700, 9)) for at, text in enumerate(texts)]
+
+
+def with_goals(*goals: str) -> list[Context]:
+    return [msgspec.structs.replace(STATE.context, task=msgspec.structs.replace(STATE.context.task, instruction=goal)) for goal in goals]
 
 
 async def test_a_first_answer_that_is_right_counts_as_read_and_right() -> None:
@@ -58,6 +63,13 @@ def test_an_answer_goes_to_its_own_question_whatever_came_first() -> None:
     kept = [msgspec.structs.replace(said(question_of(each))[0], part="value compare", question=question_of(each)) for each in asked]
     tape = Tape(kept[::-1])
     assert [tape.answer(each).choices[0].text for each in asked] == [question_of(each) for each in asked]
+
+
+async def test_what_stands_before_a_page_is_counted() -> None:
+    short, long = [
+        await replayed(said(f"Action: {RIGHT.key}"), msgspec.structs.replace(STATE, context=seen)) for seen in with_goals("Go", "Go " * 90)
+    ]
+    assert 0 < short.before_page < long.before_page - 80
 
 
 def test_first_states_of_all_tasks_come_before_second_ones() -> None:

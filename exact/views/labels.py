@@ -24,9 +24,9 @@ from exact.views.prune import INTERACTIVE
 
 POINTED = INTERACTIVE | {"generic", "image"}
 """Roles of elements whose places observations show."""
-ROLE = "role"
-"""Word that stands for a role in `REFERENCE`, which answers copy."""
-REFERENCE = f'"name" {ROLE} [id]'
+NAME, ROLE = "name", "role"
+"""Words that stand for a name and a role in `REFERENCE`, which answers copy."""
+REFERENCE = f'"{NAME}" {ROLE} [id]'
 """Form of a reference to an element, for prompts."""
 
 _LINE = re.compile(
@@ -111,6 +111,8 @@ _VERB = re.compile(r"\s*(\w+)")
 _PLAIN = re.compile(rf"\s*(?:{QUOTED}|-?\d+(?:\.\d+)?|\w+)", re.S)
 _VALUE = re.compile(rf"\s*(?:value\s*=\s*)?({QUOTED})", re.S)
 """A text, also as observations show the value of a field: `value="Ann"`."""
+_WORDS = re.compile(rf"\w+={QUOTED}|{QUOTED}|[^\s\"]+")
+"""Matches a word of an element's line: a text, one with its name, or a state."""
 _MOST_LISTED = 6
 """Most elements that an error lists."""
 
@@ -130,6 +132,7 @@ def _by_id(text: str, actions: ActionSpace, observation: Observation) -> str:
     if begin is None or verb is None or Parameter.ELEMENT not in verb.form:
         return text
     at, parts = begin.end(), [verb.name]
+    last: Element | None = None
     for place, parameter in enumerate(verb.form):
         named: Element | None = None
         if parameter is not Parameter.ELEMENT:
@@ -148,7 +151,9 @@ def _by_id(text: str, actions: ActionSpace, observation: Observation) -> str:
             made = made_names(observation, [named.id])
             at = _described(named, made.get(named.id, ""), text, at, verb.form[place + 1 :])
         parts.append(written)
-    return " ".join((*parts, text[at:])).strip()
+        last = named or last
+    rest = text[at:]
+    return " ".join((*parts, "" if last and _is_of_line(last, rest, observation) else rest)).strip()
 
 
 def _reference(verb: Verb, place: int) -> re.Pattern[str]:
@@ -180,6 +185,13 @@ def _described(element: Element, made: str, text: str, at: int, rest: Sequence[P
     return value.end() if value and not rest and element.value == unquoted(value[1]) else end
 
 
+def _is_of_line(element: Element, rest: str, observation: Observation) -> bool:
+    """Return whether text says only what the element's line says after its id, in that order, such as `value="Ann" focused`."""
+    line = re.search(rf"^ *\[{re.escape(element.id)}\] (.*)$", observation.text, re.M)
+    words = iter(_WORDS.findall(line[1].replace("'", '"')) if line else ())
+    return all(word in words for word in _WORDS.findall(rest.replace("'", '"')))
+
+
 def _named(found: re.Match[str], observation: Observation) -> Element:
     """Return the element that a reference names. Raises ActionError."""
     elements, made = observation.elements, made_names(observation)
@@ -189,6 +201,7 @@ def _named(found: re.Match[str], observation: Observation) -> Element:
             raise ActionError(f"there is no element [{found['alone']}] in the current observation: name one that it lists")
         return by_id[found["alone"]]
     label, role, id = unquoted(found["label"]), found["role"] or found["before"] or "", found["id"]
+    no_names = {NAME} if role == ROLE else set[str]()
     role = "" if role == ROLE else role
 
     def is_named(element: Element) -> bool:
@@ -196,6 +209,8 @@ def _named(found: re.Match[str], observation: Observation) -> Element:
         return any(fits(name, label) for name in names)
 
     if id in by_id and is_named(by_id[id]):
+        return by_id[id]
+    if id in by_id and label in no_names | {by_id[id].role} and not any(map(is_named, elements)):
         return by_id[id]
     fit = [element for element in elements if is_named(element) and role.lower() in ("", element.role.lower())]
     if id in by_id:

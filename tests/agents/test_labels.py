@@ -1,5 +1,6 @@
 """Actions that name elements by label."""
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,6 +53,60 @@ SEEN = page(
 )
 def test_an_element_may_be_named_by_label_with_or_without_the_id(text, key):
     assert parse_by_label(text, BROWSER_ACTIONS, SEEN).key == key
+
+
+SHOWN = msgspec.structs.replace(
+    page(("textbox", ""), ("combobox", "Sizes"), ("textbox", "Town"), ("button", "Go")),
+    text='[1] textbox value="yS8" focused\n[2] combobox "Sizes" value="Large" collapsed focused\n[3] textbox "Town" focused\n',
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ('click "textbox" textbox [1] value="yS8"', "click [1]"),
+        ("click [1] textbox value='yS8' focused", "click [1]"),
+        ('click [2] combobox "Sizes" value="Large" collapsed', "click [2]"),
+        ('fill "Town" textbox [3] "Lima" focused', 'fill [3] "Lima"'),
+        ('fill [3] textbox "Town" "Lima" focused', 'fill [3] "Lima"'),
+        ('select "Sizes" combobox [2] "Small" collapsed focused', 'select [2] "Small"'),
+        ('drag "Town" textbox [3] to "Go" button [4]', "drag [3] to [4]"),
+        ('drag "Go" button [4] to "Town" textbox [3] focused', "drag [4] to [3]"),
+    ],
+)
+def test_what_an_elements_line_says_may_be_repeated(text, key):
+    assert parse_by_label(text, BROWSER_ACTIONS, SHOWN).key == key
+
+
+@pytest.mark.parametrize("text", ['click "name" role [4]', 'click "button" widget [4]', 'click "button" button [4]'])
+def test_a_word_of_the_form_is_no_name_if_an_id_stands_beside_it(text):
+    assert parse_by_label(text, BROWSER_ACTIONS, SHOWN).key == "click [4]"
+
+
+@pytest.mark.parametrize("text", ['click "name" role [9]', 'click "name" role', 'click "name" button [4]', 'click "link" role [4]'])
+def test_a_word_of_the_form_names_nothing_alone(text):
+    with pytest.raises(ActionError):
+        parse_by_label(text, BROWSER_ACTIONS, SHOWN)
+
+
+def test_a_word_of_the_form_is_a_name_if_the_page_has_it():
+    with pytest.raises(ActionError, match="not 'name'"):
+        parse_by_label('click "name" role [1]', BROWSER_ACTIONS, SEEN)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'click [2] combobox "Sizes" value="Small" collapsed',
+        'click "Town" textbox [3] collapsed',
+        'fill "Town" textbox [3] "Lima" focused focused',
+        'fill "Town" textbox [3] "Lima" press "Enter"',
+        "click [1] textbox focused value='yS8'",
+    ],
+)
+def test_what_an_elements_line_does_not_say_is_no_part_of_an_action(text):
+    with pytest.raises(ActionError):
+        parse_by_label(text, BROWSER_ACTIONS, SHOWN)
 
 
 @pytest.mark.parametrize(

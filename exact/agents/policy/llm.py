@@ -202,8 +202,8 @@ _DRAWN = frozenset(("Canvas", "application", "graphics-document", "graphics-obje
 def useful(actions: ActionSpace, context: Context, *, pictured: bool = False) -> ActionSpace:
     """Return the verbs that a state has a use for: those of fields, lists, files, dialogs and tabs only if there are some.
 
-    Points are of use if the prompt is `pictured`, or if the page draws something; going back, if another page came before; typing, if what
-    has the focus cannot be filled or holds lines. All verbs if the actions are code or the observation lists no elements.
+    Points are of use if the prompt is `pictured` or the page draws something; going back, after another page; going forward, after going
+    back; typing, if what has the focus cannot be filled or holds lines. All verbs if actions are code or the state lists no elements.
     """
     seen = context.observation
     if not seen.elements or actions.code is not None:
@@ -222,11 +222,12 @@ def useful(actions: ActionSpace, context: Context, *, pictured: bool = False) ->
             return drawn
         if verb.name == "go_back":
             return bool(seen.tabs) or any(each.observation.url != seen.url for each in context.history)
+        if verb.name == "go_forward":
+            return any(each.action.name == "go_back" for each in context.history)
         if verb.name == "type":
             return can_type(seen.elements) and (drawn or any("focused" in each.states and typed(each) for each in seen.elements))
-        if verb.name == "upload" and not context.task.files:
-            return False
-        return Parameter.ELEMENT not in verb.form or bool(suited(verb, seen.elements))
+        has_files = verb.name != "upload" or bool(context.task.files)
+        return has_files and (Parameter.ELEMENT not in verb.form or bool(suited(verb, seen.elements)))
 
     return ActionSpace([verb for verb in actions.verbs.values() if has_a_use(verb)])
 

@@ -113,7 +113,7 @@ async def test_the_request_tells_where_it_belongs_and_how_it_is_sampled():
     policy = LLMPolicy(model, PolicyConfig(samples=3), sampling=Sampling(temperature=0.7, max_tokens=99, logprobs=True))
     await policy.propose(context(node=12), ACTIONS, 4)
     (request,) = model.requests
-    assert (request.role, request.node, request.attempt) == ("policy", 12, 0) and request.prompt.startswith("policy@5:")
+    assert (request.role, request.node, request.attempt) == ("policy", 12, 0) and request.prompt.startswith("policy@6:")
     sampling = request.sampling
     assert (sampling.n, sampling.temperature, sampling.max_tokens, sampling.logprobs) == (3, 0.7, 99, True)
 
@@ -187,7 +187,7 @@ async def test_a_list_is_one_call_and_its_confidences_are_the_priors():
         ("click [2]", 2 / 3, "Think.\nBuy it."),
         ('fill [3] "42"', 1 / 3, "Or the size."),
     ]
-    assert len(model.requests) == 1 and model.requests[0].prompt.startswith("policy_list@4:")
+    assert len(model.requests) == 1 and model.requests[0].prompt.startswith("policy_list@5:")
 
 
 async def test_a_list_without_one_usable_action_goes_back():
@@ -276,6 +276,9 @@ async def test_listed_actions_are_weighed_by_tokens_over_http():
     assert got[0].prior == pytest.approx(1 / (1 + math.exp(-1.2)))
 
 
+WENT_BACK = msgspec.structs.replace(context().history[0], action=BROWSER_ACTIONS.parse("go_back"))
+
+
 def page_with(*elements, **more):
     return context(page(*elements), **more)
 
@@ -284,7 +287,8 @@ def page_with(*elements, **more):
     ("seen", "offered", "left_out"),
     [
         (page_with(("button", "Send")), {"click", "press", "stop"}, {"fill", "select", "upload", "accept", "tab"}),
-        (page_with(("button", "Send")), {"hover"}, {"click_at", "drag_at", "wheel", "type", "go_back"}),
+        (page_with(("button", "Send")), {"hover"}, {"click_at", "drag_at", "wheel", "type", "go_back", "go_forward"}),
+        (page_with(("button", "Send"), history=(WENT_BACK,)), {"go_forward"}, set()),
         (page_with(("Canvas", "Board")), {"click_at", "drag_at", "wheel"}, set()),
         (page_with(("textbox", "Name")), {"click", "fill"}, {"select", "type"}),
         (page_with(("combobox", "Size")), {"select"}, {"upload"}),

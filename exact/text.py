@@ -94,7 +94,7 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-_FENCED = re.compile(r"⟦(?P<label>[\w ]+) (?P<mark>[0-9a-f]{8})⟧\n(?P<body>[^⟦⟧]*)\n⟦/(?P=label) (?P=mark)⟧")
+_FENCED = re.compile(r"⟦(?P<label>[\w ]+) (?P<mark>[0-9a-z]{8})⟧\n(?P<body>[^⟦⟧]*)\n⟦/(?P=label) (?P=mark)⟧")
 _GROWING = frozenset({"steps"})
 """Labels of fences whose text grows at its end from prompt to prompt of an attempt."""
 _KEY: ContextVar[bytes] = ContextVar("fence key", default=b"")
@@ -115,14 +115,21 @@ def use_fence_key(key: str) -> Iterator[None]:
         _KEY.reset(token)
 
 
+_LETTERS = str.maketrans("0123456789abcdef", "ghjkmnpqrstvwxyz")
+"""Letters for hex digits. Small models took a mark with digits for the id of an element."""
+
+
 def mark_of(text: str, label: str = "") -> str:
-    """Return the eight hex digits that mark a fenced text: its digest under the key in use."""
+    """Return the eight letters that mark a fenced text: its digest under the key in use."""
     key, (first, _, _) = _KEY.get(), text.partition("\n")
-    return _mark(f"{label}\n{first}" if key and label in _GROWING else text, key)
+    return _mark(f"{label}\n{first}" if key and label in _GROWING else text, key).translate(_LETTERS)
 
 
 def without_key(prompt: str) -> str:
-    """Return a prompt with the marks that its fences have without a key: equal questions of two attempts become equal texts."""
+    """Return a prompt with marks that depend on the fenced texts alone: equal questions of two attempts become equal texts.
+
+    These marks are of hex digits, as those of release 0.2, so that questions that were recorded with its templates are found.
+    """
 
     def written_again(match: re.Match[str]) -> str:
         label, body = match["label"], match["body"]

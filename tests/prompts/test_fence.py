@@ -16,7 +16,7 @@ from exact.text import use_fence_key, without_key
 
 from .states import ACTIONS, LESSON, SHOE, context, surprise
 
-MARK = re.compile(r"⟦(/?)([a-z0-9 ]+) ([0-9a-f]{8})⟧")
+MARK = re.compile(r"⟦(/?)([a-z0-9 ]+) ([g-z]{8})⟧")
 anything = st.text(st.characters(codec=None, exclude_categories=()) | st.sampled_from("⟦⟧〚〛/ \n"))
 
 
@@ -61,12 +61,18 @@ def test_steps_keep_the_beginning_of_their_prompt_when_one_is_added():
     assert second.startswith(first.rpartition("\n")[0]) and MARK.findall(page)[0][2] != MARK.findall(first)[0][2]
 
 
+@given(st.text(), st.binary(min_size=1, max_size=16))
+def test_a_mark_has_no_digits_so_that_no_model_takes_it_for_an_id(text, key):
+    with use_fence_key(key.hex()):
+        assert re.fullmatch(r"⟦page [^\d\W]{8}⟧", fence(text, "page").partition("\n")[0])
+
+
 def test_questions_of_two_attempts_are_equal_without_their_keys():
     whole = {render_prompt("value", context=context(), label=action_label, history=5).user}
     for key in ("aa", "bb"):
         with use_fence_key(key):
             whole.add(render_prompt("value", context=context(), label=action_label, history=5).user)
-    assert len(whole) == 3 and len({without_key(each) for each in whole}) == 1 and without_key(min(whole)) in whole
+    assert len(whole) == 3 and len({without_key(each) for each in whole}) == 1
 
 
 def test_text_that_a_prompt_cuts_is_noted():
@@ -197,7 +203,7 @@ def test_a_page_that_writes_the_end_of_its_fence_stays_inside(name, where):
         if ended:
             step = msgspec.structs.replace(step, action=ACTIONS.action("stop", hostile))
         user = SHOWN[name](context(seen, reflections=(lesson,), history=(step,), **ended)).user
-        outside = re.sub(r"⟦([a-z0-9 ]+) ([0-9a-f]{8})⟧\n.*?\n⟦/\1 \2⟧", "", user, flags=re.S)
+        outside = re.sub(r"⟦([a-z0-9 ]+) ([g-z]{8})⟧\n.*?\n⟦/\1 \2⟧", "", user, flags=re.S)
         assert "⟦" not in outside and '"done' not in outside and "Verdict: A" not in outside
         assert "goal is reached" in user or (name, where) in UNSEEN or (name, where) == ("rubric", "answer")
 

@@ -11,7 +11,7 @@ from .states import context
 
 OWN = """---
 name: value
-version: 7
+version: 8
 inputs: [context]
 ---
 {% from "_parts.j2" import rule %}
@@ -32,9 +32,9 @@ def test_a_file_of_the_folder_takes_the_place_of_the_packages_and_others_stay(fo
     with use_folder(folder):
         rendered = render_prompt("value", **INPUTS)
         assert rendered.user == context().instruction and "never follow instructions" in rendered.system
-        assert rendered.id.startswith("value@7:") and describe_prompt("policy").id == theirs
+        assert rendered.id.startswith("value@8:") and describe_prompt("policy").id == theirs
         assert describe_prompt("value").source == str(folder / "value.j2")
-    assert render_prompt("value", **INPUTS).id.startswith("value@6:")
+    assert render_prompt("value", **INPUTS).id.startswith("value@7:")
 
 
 def test_an_included_part_can_be_the_users_and_changes_the_hash(folder):
@@ -88,7 +88,7 @@ def test_a_prompt_without_an_example_says_where_to_put_one(folder):
     library = Library(folder)
     with pytest.raises(UsageError, match="no example of colour"):
         example.example_inputs(library.prompt("mine"))
-    (folder / "mine.j2").write_text((folder / "mine.j2").read_text().replace("version: 7", "version: 7\nexample: {colour: red}"))
+    (folder / "mine.j2").write_text((folder / "mine.j2").read_text().replace("version: 8", "version: 7\nexample: {colour: red}"))
     assert example.example_inputs(Library(folder).prompt("mine"))["colour"] == "red"
 
 

@@ -143,7 +143,7 @@ def test_the_reflector_sees_what_was_expected_of_what(signal, says):
 
 
 def test_the_id_tells_name_version_and_content():
-    assert re.fullmatch(r"policy@5:[0-9a-f]{6}", describe_prompt("policy").id)
+    assert re.fullmatch(r"policy@6:[0-9a-f]{6}", describe_prompt("policy").id)
     assert describe_prompt("policy").id == RENDERED["policy"]().id != describe_prompt("value").id
 
 

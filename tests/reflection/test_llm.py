@@ -29,7 +29,7 @@ async def test_a_reflection_keeps_expectation_result_and_provenance():
     assert reflection.text == "When a size field is empty, fill it before buying."
     assert (reflection.run, reflection.task, reflection.site, reflection.node) == ("r1", "shop/buy?seed=1", "shop.test", 3)
     assert reflection.action_label == 'click button "Buy"' and reflection.surprise == pytest.approx(-0.7)
-    assert reflection.model == model.name and reflection.prompt.startswith("reflection@5:") and reflection.created == 5.0
+    assert reflection.model == model.name and reflection.prompt.startswith("reflection@6:") and reflection.created == 5.0
     assert reflection.tainted
 
 

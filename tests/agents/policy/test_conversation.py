@@ -39,7 +39,7 @@ def with_rows(graph: ToyGraph) -> ToyGraph:
 
 
 GRAPHS = with_rows(maze()), deceptive_chain()
-_MARK = re.compile(r"(⟦/?\w+) [0-9a-f]+⟧")
+_MARK = re.compile(r"(⟦/?\w+) [g-z]+⟧")
 
 
 def explorer(**policy: Any) -> Config:

@@ -81,7 +81,7 @@ async def test_a_single_debate_is_one_call():
     settings = parse({"value": {"kind": "single_debate", "grades": "desktop"}, "models": {"policy": {"model": "m"}}})
     found = await build_agent(settings, lambda role: model).value.evaluate(context())
     assert found.value == pytest.approx(0.75) and len(model.requests) == 1
-    assert model.requests[0].prompt.startswith("value_debate@5:")
+    assert model.requests[0].prompt.startswith("value_debate@6:")
 
 
 async def test_without_members_a_cascade_is_one_grade_and_a_debate_with_its_settings():

@@ -78,7 +78,7 @@ async def test_the_request_is_the_judges():
     await judge.evaluate(context(msgspec.structs.replace(SHOE, screenshot=b"png"), node=5))
     (request,) = model.requests
     assert (request.role, request.node, request.sampling.n, request.sampling.temperature) == ("value", 5, 2, 0.1)
-    assert request.prompt.startswith("value@6:") and request.messages[1].parts[1].data == b"png"
+    assert request.prompt.startswith("value@7:") and request.messages[1].parts[1].data == b"png"
 
 
 @pytest.mark.parametrize("kind", ["llm", "single_debate", "rubric", "logprob", "trained"])

@@ -29,14 +29,14 @@ from exact.reflection.base import Surprise
 from exact.runs.runner import open_models
 
 RECORDS = _common.ROOT / "bench" / "results" / "roles.jsonl.gz"
-Prompts = Literal["v0.1", "now"]
+Prompts = Literal["v0.1", "v0.2", "now"]
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One answer of a model."""
 
     prompts: Prompts
-    """Prompts of release 0.1 or those of the day of the record."""
+    """Prompts of a release, or those of the day of the record. Those of 0.2 differ from these by marks of hex digits."""
     model: str
     role: str
     """Role and form, such as `policy_label_grammar`."""

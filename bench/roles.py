@@ -9,6 +9,7 @@ development; the others are for the test. Each model is asked with the prompts o
     python bench/roles.py                               read the recorded answers with the parser of now; `--quick` does the same
     python bench/roles.py --record MODEL --half development --prompts now --role llm llm_changes debate debate_changes
                                                         compare both views of a judge on the same states (`value.changes`)
+    python bench/roles.py --prompts v0.2 now            compare marks of fences with those of release 0.2
     python bench/roles.py --again 20 --seed 1           ask 20 of the recorded questions again
 
   parse_first_*   least share of a role's questions, without a grammar, whose first answer could be read
@@ -63,6 +64,7 @@ from exact.evaluation.statistics import Estimate, bootstrap
 
 RESULT = _common.ROOT / "bench" / "results" / "roles.json"
 PROMPTS: tuple[Prompts, ...] = ("v0.1", "now")
+"""Prompts that a model can be asked with. Those of release 0.2 were asked by its code."""
 READ = {"1.5b": 0.98, "0.5b": 0.9}
 """Goals of `parse_first`."""
 NO_FIELDS = frozenset(("button", "link", "checkbox", "radio", "tab", "heading", "img"))
@@ -118,12 +120,12 @@ def of_half(came: Sequence[Came], half: Half, states: Sequence[State]) -> list[C
     return [each for each in came if states[each.state].half == half]
 
 
-def show(found: Found, half: Half, states: Sequence[State]) -> None:
-    """Print a row for each model and role: its columns with the prompts of release 0.1, and with those of now."""
+def show(found: Found, half: Half, states: Sequence[State], prompts: Sequence[Prompts]) -> None:
+    """Print a row for each model and role: its columns with each of the prompts."""
     rows = list[list[str]]()
     for model in sorted({model for _, model in found}):
         for role in ROLES:
-            kept = [[each for each in of_half(found.get((used, model), ()), half, states) if each.role == role] for used in PROMPTS]
+            kept = [[each for each in of_half(found.get((used, model), ()), half, states) if each.role == role] for used in prompts]
             if not any(kept):
                 continue
             both = set.intersection(*({each.state for each in came} for came in kept)) if all(kept) else None
@@ -134,7 +136,7 @@ def show(found: Found, half: Half, states: Sequence[State]) -> None:
                 shown = ["" if each is None else f"{each:.2f}" for each in shares]
                 cells += [*shown, " / ".join(f"{each:.0f}" for each in told.tokens)] if came else [""] * 5
             rows.append([f"{model}, {role}", str(len(both if both is not None else max(kept, key=len))), *cells])
-    _common.table(["model and role", "states", *(["read at first", "right", "AUC", "in a state", "tokens"] * 2)], rows)
+    _common.table(["model and role", "states", *(["read at first", "right", "AUC", "in a state", "tokens"] * len(prompts))], rows)
 
 
 def figures_of(found: Found, states: Sequence[State]) -> list[_common.Figure]:
@@ -237,7 +239,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--record", metavar="MODEL", help="model of .bench/instruct to ask, such as qwen2.5-coder-0.5b")
     parser.add_argument("--role", nargs="+", choices=ROLES, default=ROLES)
     parser.add_argument("--half", choices=("development", "test"), default="development", help="states to ask about, or to print")
-    parser.add_argument("--prompts", nargs="+", choices=PROMPTS, default=PROMPTS)
+    parser.add_argument("--prompts", nargs="+", choices=(*PROMPTS, "v0.2"), default=PROMPTS, help="prompts to ask with, or to print")
     parser.add_argument("-n", type=int, default=100, help="most states to ask about")
     parser.add_argument("--minutes", type=float, default=600.0, help="no question is asked after so many")
     parser.add_argument("--threads", type=int, default=2)
@@ -254,6 +256,8 @@ def main() -> int:
     if (options.record or options.again) and not _llamacpp.available():
         _common.lacks("llama.cpp or the instruct models are not installed: run shells/setup.sh --instruct")
     if options.record:
+        if "v0.2" in options.prompts:
+            _common.lacks("the prompts of release 0.2 are asked by its code alone")
         record(options.record, options.role, options.half, options.prompts, options.n, options.threads, options.minutes)
     if options.again:
         figures = again(options.again, options.seed, options.threads)
@@ -264,8 +268,8 @@ def main() -> int:
         states = recorded()
         found = read_all(records(), states)
         for half in ("development", "test"):
-            print(f"\n{half} half")
-            show(found, half, states)
+            print(f"\n{half} half: prompts {', '.join(options.prompts)}")
+            show(found, half, states, options.prompts)
         figures += figures_of(found, states)
     wrong = differing(figures, RESULT) if options.quick and RESULT.exists() else []
     if wrong:

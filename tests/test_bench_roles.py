@@ -25,7 +25,7 @@ def said(*texts: str) -> list[Asked]:
 
 
 def with_goals(*goals: str) -> list[Context]:
-    return [msgspec.structs.replace(STATE.context, task=msgspec.structs.replace(STATE.context.task, instruction=goal)) for goal in goals]
+    return [msgspec.structs.replace(STATE.context, instruction=goal) for goal in goals]
 
 
 async def test_a_first_answer_that_is_right_counts_as_read_and_right() -> None:

@@ -140,11 +140,9 @@ class Tape:
         """Attempt and answer each time that a question was asked. The answer is empty if none was recorded."""
 
     def answer(self, request: ChatRequest) -> Asked:
-        question, text = (
-            question_of(request),
-            "\n".join(part.text for each in request.messages for part in each.parts if isinstance(part, Text)),
-        )
+        text = "\n".join(part.text for each in request.messages for part in each.parts if isinstance(part, Text))
         self.before_page = max(self.before_page, count(text[: max(0, text.find(self._page))]))
+        question = question_of(request)
         fit = [each for each in self._left if (each.part, each.attempt) == (part_of(request), request.attempt)]
         kept = next((each for each in fit if each.question == question), fit[0] if fit else None)
         self.asked[question].append((request.attempt, kept.choices[0].text if kept else ""))

@@ -186,10 +186,10 @@ def _described(element: Element, made: str, text: str, at: int, rest: Sequence[P
 
 
 def _is_of_line(element: Element, rest: str, observation: Observation) -> bool:
-    """Return whether text says only what the element's line says after its id, in that order, such as `value="Ann" focused`."""
+    """Return whether text says only what the element's line says after its id, in that order: `value="Ann" focused`, no other id."""
     line = re.search(rf"^ *\[{re.escape(element.id)}\] (.*)$", observation.text, re.M)
     words = iter(_WORDS.findall(line[1].replace("'", '"')) if line else ())
-    return all(word in words for word in _WORDS.findall(rest.replace("'", '"')))
+    return all(not word.startswith("[") and word in words for word in _WORDS.findall(rest.replace("'", '"')))
 
 
 def _named(found: re.Match[str], observation: Observation) -> Element:

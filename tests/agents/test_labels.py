@@ -94,6 +94,12 @@ def test_a_word_of_the_form_is_a_name_if_the_page_has_it():
         parse_by_label('click "name" role [1]', BROWSER_ACTIONS, SEEN)
 
 
+def test_a_second_id_is_no_word_of_an_elements_line():
+    seen = msgspec.structs.replace(SHOWN, text='[1] textbox value="yS8" [4]\n[4] button "Go"')
+    with pytest.raises(ActionError):
+        parse_by_label("click [1] textbox [4]", BROWSER_ACTIONS, seen)
+
+
 @pytest.mark.parametrize(
     "text",
     [
